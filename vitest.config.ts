@@ -1,0 +1,24 @@
+import { defineConfig } from "vitest/config";
+
+// Rings (see CONTRIBUTING.md): pure ones share one process; integration tests get processes of their own.
+const pure = { isolate: false, pool: "threads", maxWorkers: 1 } as const;
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...pure, name: "unit", include: ["packages/*/test/**/*.test.ts"] } },
+      { test: { ...pure, name: "vectors", include: ["test/conformance/**/*.test.ts"] } },
+      { test: { ...pure, name: "sim", include: ["test/sim/**/*.test.ts"], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          pool: "forks",
+          maxWorkers: 2,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
