@@ -1,0 +1,52 @@
+// The data directory of a node: made if missing, readable by its owner only, used by one process at a time.
+//
+// I1  The lock is a lock of the operating system held through SQLite: it ends with the process, whatever ends it.
+// I2  No file of the folder is opened and closed beside SQLite once it exists: closing any descriptor of a file gives
+//     up this process's locks on it.
+
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { ConfigError } from "@moor/runtime";
+
+const OWNER_ONLY_DIR = 0o700;
+const OWNER_ONLY_FILE = 0o600;
+
+/** A data directory this process alone holds. */
+export interface DataFolder {
+  /** The database's path. */
+  readonly databasePath: string;
+  /** Lets another process have the directory. */
+  release(): void;
+}
+
+/** Makes and locks `dir`. Throws ConfigError when it cannot be used or another process uses it. */
+export function openDataFolder(dir: string): DataFolder {
+  try {
+    if (mkdirSync(dir, { recursive: true, mode: OWNER_ONLY_DIR }) !== undefined)
+      chmodSync(dir, OWNER_ONLY_DIR);
+    ensureOwnerOnlyFile(join(dir, "lock"));
+    ensureOwnerOnlyFile(join(dir, "moor.sqlite"));
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    throw new ConfigError("--data", `${dir} (${reason})`, "a directory this user may create and write");
+  }
+  const lock = new DatabaseSync(join(dir, "lock"), { timeout: 0 });
+  try {
+    lock.exec("begin exclusive");
+  } catch {
+    lock.close();
+    throw new ConfigError(
+      "--data",
+      `${dir}, which another moor process is using`,
+      "a directory of its own: stop that process, or give another directory",
+    );
+  }
+  return { databasePath: join(dir, "moor.sqlite"), release: () => lock.close() };
+}
+
+/** SQLite gives its journal files the mode of the database, so the database is made first. */
+function ensureOwnerOnlyFile(path: string): void {
+  if (!existsSync(path)) closeSync(openSync(path, "wx", OWNER_ONLY_FILE));
+  chmodSync(path, OWNER_ONLY_FILE);
+}

@@ -1,0 +1,188 @@
+// The asking side of the writer thread: one batch under way, everything asked meanwhile goes into the next.
+//
+// I1  Mutations commit in the order asked.
+// I2  A promise settles only after `onCommitted` ran, so that this node's replica shows what it resolves for.
+// I3  When the thread dies, what was under way has an unknown outcome and says so; the next mutation starts a new thread.
+
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { ProtocolError } from "@moor/protocol";
+import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import type { Mutation, MutationOutcome } from "./mutations.ts";
+import type { BatchOutcome } from "./sqlite-batch.ts";
+import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writer-worker.ts";
+
+/** Largest number of mutations in one transaction: bounds the time a batch holds the database. */
+const BATCH_MUTATIONS_MAX = 200;
+/** Mutations that may wait; more are refused at once. */
+const WAITING_MUTATIONS_MAX = 10_000;
+
+/** What a writer needs. */
+export interface SqliteWriterOptions {
+  readonly path: string;
+  readonly bytesMax: number;
+  /** The data directory as the user wrote it, for messages. */
+  readonly dataDir: string;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** Called after each commit, before its promises settle. */
+  readonly onCommitted: () => void;
+}
+
+interface Waiting {
+  readonly mutation: Mutation;
+  readonly resolve: (outcome: MutationOutcome) => void;
+  readonly reject: (error: ProtocolError) => void;
+}
+
+type WriterState =
+  | { readonly kind: "stopped" }
+  | { readonly kind: "starting" }
+  | { readonly kind: "idle"; readonly worker: Worker }
+  | { readonly kind: "busy"; readonly worker: Worker; readonly batch: readonly Waiting[] }
+  | { readonly kind: "closed" };
+
+/** Commits mutations on the writer thread. */
+export class SqliteWriter {
+  readonly #options: SqliteWriterOptions;
+  #state: WriterState = { kind: "stopped" };
+  #waiting: Waiting[] = [];
+
+  constructor(options: SqliteWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the thread; throws ConfigError when the database cannot be opened or is newer than this program. */
+  async start(): Promise<void> {
+    const { path, bytesMax, runtime } = this.#options;
+    this.#state = { kind: "starting" };
+    const settings: WriterSettings = { path, bytesMax, wallMs: runtime.wallMs() };
+    const worker = new Worker(workerUrl(), { workerData: settings, execArgv: [] });
+    const opened = await firstReport(worker);
+    if (opened.kind !== "opened") {
+      this.#state = { kind: "stopped" };
+      await worker.terminate();
+      throw openingError(this.#options.dataDir, opened);
+    }
+    worker.on("message", (report: WriterReport) => {
+      if (report.kind === "batch") this.#settle(worker, report.outcome);
+    });
+    worker.on("error", (error) =>
+      this.#options.logger.error("directory-writer-failed", { reason: error.name }),
+    );
+    worker.on("exit", () => this.#died(worker));
+    this.#state = { kind: "idle", worker };
+    this.#next();
+  }
+
+  /** The outcome of one mutation; rejects with `directory_unavailable`. */
+  commit(mutation: Mutation): Promise<MutationOutcome> {
+    if (this.#state.kind === "closed") return Promise.reject(unavailable("the directory is closed"));
+    if (this.#waiting.length >= WAITING_MUTATIONS_MAX)
+      return Promise.reject(unavailable("too many changes wait"));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ mutation, resolve, reject });
+      this.#next();
+    });
+  }
+
+  /**
+   * Commits what waits, then ends the thread. `beforeEnd` closes readers in between: the connection that closes last
+   * folds the journal into the database, and only this one may write.
+   */
+  async close(beforeEnd: () => void = () => {}): Promise<void> {
+    await this.commit({ kind: "record-seen", ids: [] }).catch(() => {});
+    const state = this.#state;
+    this.#state = { kind: "closed" };
+    beforeEnd();
+    if (state.kind !== "idle" && state.kind !== "busy") return;
+    const exited = once(state.worker, "exit");
+    tell(state.worker, { kind: "close" });
+    await exited;
+  }
+
+  #next(): void {
+    const state = this.#state;
+    if (this.#waiting.length === 0) return;
+    if (state.kind === "stopped") {
+      this.start().catch(() => this.#fail(this.#waiting.splice(0), "the database cannot be opened"));
+    } else if (state.kind === "idle") {
+      const batch = this.#takeBatch();
+      this.#state = { kind: "busy", worker: state.worker, batch };
+      tell(state.worker, { kind: "commit", mutations: batch.map((entry) => entry.mutation) });
+    }
+  }
+
+  #takeBatch(): readonly Waiting[] {
+    return this.#waiting.splice(0, BATCH_MUTATIONS_MAX);
+  }
+
+  #settle(worker: Worker, outcome: BatchOutcome): void {
+    const state = this.#state;
+    if (state.kind !== "busy" || state.worker !== worker) return;
+    this.#state = { kind: "idle", worker };
+    if (outcome.kind === "failed") {
+      this.#options.logger.error("directory-change-failed", { reason: outcome.reason });
+      this.#fail(state.batch, outcome.reason);
+    } else {
+      this.#options.onCommitted();
+      for (const [index, entry] of state.batch.entries()) {
+        const own = outcome.outcomes[index];
+        if (own !== undefined) entry.resolve(own);
+      }
+    }
+    this.#next();
+  }
+
+  #died(worker: Worker): void {
+    const state = this.#state;
+    if ((state.kind !== "idle" && state.kind !== "busy") || state.worker !== worker) return;
+    this.#state = { kind: "stopped" };
+    if (state.kind === "busy")
+      this.#fail(state.batch, "its writer ended; whether the change was made is not known");
+    this.#next();
+  }
+
+  #fail(batch: readonly Waiting[], reason: string): void {
+    for (const entry of batch) entry.reject(unavailable(reason));
+  }
+}
+
+function tell(worker: Worker, order: WriterOrder): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  worker.postMessage(order);
+}
+
+/** The worker's source beside this file, or its compiled form beside this file's compiled form. */
+function workerUrl(): URL {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return new URL(`./sqlite-writer-worker.${extension}`, import.meta.url);
+}
+
+function firstReport(worker: Worker): Promise<WriterReport> {
+  return new Promise((resolve) => {
+    worker.once("message", resolve);
+    worker.once("error", (error) => resolve({ kind: "not-opened", reason: error.name }));
+    worker.once("exit", () => resolve({ kind: "not-opened", reason: "its thread ended" }));
+  });
+}
+
+function openingError(dataDir: string, report: WriterReport): ConfigError {
+  if (report.kind === "too-new") {
+    return new ConfigError(
+      "--data",
+      `${dataDir}, whose schema is version ${report.version}`,
+      `version ${report.known} or older: run the newer moor that wrote it, or use another directory`,
+    );
+  }
+  const reason = report.kind === "not-opened" ? report.reason : report.kind;
+  return new ConfigError(
+    "--data",
+    `${dataDir} (${reason})`,
+    "a directory with a moor database, or an empty one",
+  );
+}
+
+function unavailable(reason: string): ProtocolError {
+  return new ProtocolError("directory_unavailable", { message: `changes are not possible now: ${reason}` });
+}

@@ -1,0 +1,99 @@
+// Which of a caller's headers ride along with its command, and which never do.
+//
+// Spec: T5 (session, protocol version, Accept, Authorization where passed through), T10 (never cookies, forwarding,
+// hop-by-hop or Connection-named headers).
+// I1  Authorization goes along only in access mode `passthrough`; the connector key never does.
+// I2  Names of the tunnel wire (`X-Tunnel-*`) are the service's own and never come from a caller.
+
+import { HEADER, isReservedHeader } from "@moor/protocol";
+
+/** Header values by name, as a command carries them. Spec T5. */
+export type CommandHeaders = Record<string, string[]>;
+
+/** Never forwarded. Lower case. Framing and hop-by-hop, cookies, forwarding, and what browsers say of their page. */
+const WITHHELD = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "host",
+  "content-length",
+  "content-encoding",
+  "accept-encoding",
+  "expect",
+  "cookie",
+  "cookie2",
+  "set-cookie",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "true-client-ip",
+  "origin",
+  "referer",
+  "x-request-id",
+]);
+
+const WITHHELD_PREFIXES = ["x-forwarded-", "x-envoy-", "cf-", "sec-", "access-control-"];
+
+const ACCEPT_BOTH = "application/json, text/event-stream";
+
+/**
+ * The headers of a command, from the caller's raw field lines.
+ *
+ * @param isAuthorizationForwarded access mode `passthrough`
+ * @param requestId correlation id, sent as `X-Request-Id` (T3)
+ */
+export function forwardedHeaders(
+  rawHeaders: readonly string[],
+  isAuthorizationForwarded: boolean,
+  requestId: string,
+): CommandHeaders {
+  const nominated = connectionNominated(rawHeaders);
+  const headers: CommandHeaders = Object.create(null) as CommandHeaders;
+  const spelling = new Map<string, string>();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    const key = name.toLowerCase();
+    if (isWithheld(key) || nominated.has(key)) continue;
+    if (key === "authorization" && !isAuthorizationForwarded) continue;
+    const known = spelling.get(key);
+    if (known === undefined) {
+      spelling.set(key, name);
+      headers[name] = [rawHeaders[at + 1] ?? ""];
+    } else headers[known]?.push(rawHeaders[at + 1] ?? "");
+  }
+  const acceptName = spelling.get("accept") ?? HEADER.accept;
+  headers[acceptName] = [acceptForTarget(headers[acceptName])];
+  headers[HEADER.requestId] = [requestId];
+  return headers;
+}
+
+/**
+ * Streamable HTTP targets refuse a client that does not take both media types; the connector can turn either into
+ * what its caller takes (T11), so a caller's narrower Accept is widened on the way.
+ */
+function acceptForTarget(lines: readonly string[] | undefined): string {
+  const accept = (lines ?? []).join(", ");
+  const isBoth = /application\/json/i.test(accept) && /text\/event-stream/i.test(accept);
+  return isBoth ? accept : ACCEPT_BOTH;
+}
+
+function isWithheld(key: string): boolean {
+  return (
+    WITHHELD.has(key) || isReservedHeader(key) || WITHHELD_PREFIXES.some((prefix) => key.startsWith(prefix))
+  );
+}
+
+function connectionNominated(rawHeaders: readonly string[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() !== "connection") continue;
+    for (const name of (rawHeaders[at + 1] ?? "").split(",")) names.add(name.trim().toLowerCase());
+  }
+  return names;
+}

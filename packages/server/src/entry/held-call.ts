@@ -1,0 +1,40 @@
+// A call at the entry that holds its caller.
+//
+// Spec: T6, T7, T9, T11, T13.
+// I1  A call ends once: by a final, a refusal, its deadline or its caller leaving. What comes later finds nothing.
+
+import type { ChannelName, CommandType, InstanceId, TunnelId } from "@moor/protocol";
+import type { TimerHandle } from "@moor/runtime";
+import type { CallId, EncodedCommand, ShardPort } from "../peer/peer-link.ts";
+import type { CallerAnswer } from "./caller-answer.ts";
+
+/** What the caller sent: decides how its end looks. */
+export type CallKind =
+  /** A JSON-RPC request: ends with the final. `isInitialize` opens a session (T8). */
+  | { readonly kind: "request"; readonly isInitialize: boolean }
+  /** A JSON-RPC notification or response: ends with 202. */
+  | { readonly kind: "one-way" }
+  /** `DELETE` of a session. */
+  | { readonly kind: "session-termination" };
+
+/** Whether the call can still be given to an agent. */
+export type CallProgress =
+  | { readonly kind: "submitted"; readonly port: ShardPort; readonly hops: number }
+  | { readonly kind: "handed-out"; readonly port: ShardPort; readonly instance: InstanceId };
+
+export interface HeldCall {
+  readonly callId: CallId;
+  readonly tunnel: TunnelId;
+  readonly channel: ChannelName;
+  readonly commandType: CommandType;
+  readonly kind: CallKind;
+  readonly command: EncodedCommand;
+  readonly pinnedTo: InstanceId | undefined;
+  readonly answer: CallerAnswer;
+  readonly startedAtMs: number;
+  readonly deadlineAtMs: number;
+  /** Bytes reserved in the node's budget until the call ends. */
+  readonly reservedBytes: number;
+  progress: CallProgress | undefined;
+  deadlineTimer: TimerHandle | undefined;
+}

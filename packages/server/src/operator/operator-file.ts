@@ -1,0 +1,63 @@
+// DIR/operator.json: where this directory's operator listener is and the token that opens it, for commands on this machine.
+//
+// Spec: T2. Design: "Listeners".
+// I1  The file is readable by its owner only and replaced as a whole: a reader sees the old or the new one.
+// I2  The token is minted once per data directory; the URL is written anew at each start.
+
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Secret, type Runtime } from "@moor/runtime";
+import { mintKey, parseKey } from "../directory/keys.ts";
+
+/** Name of the file in the data directory. */
+export const OPERATOR_FILE = "operator.json";
+
+/** What the file says. */
+export interface OperatorFile {
+  /** Base URL of the operator listener, e.g. `http://127.0.0.1:7070`. */
+  readonly url: string;
+  readonly token: Secret;
+}
+
+/** The operator token of a data directory: the file's if it has a valid one, else a new one, not yet written. */
+export function loadOperatorToken(dataDir: string, runtime: Pick<Runtime, "randomBytes">): Secret {
+  return readToken(join(dataDir, OPERATOR_FILE)) ?? mintKey("operator", runtime).key;
+}
+
+/** Writes the file. Throws what node:fs throws. */
+export function writeOperatorFile(dataDir: string, content: OperatorFile): void {
+  const path = join(dataDir, OPERATOR_FILE);
+  const draft = `${path}.new`;
+  // A draft of an earlier start may have another mode, which opening would keep.
+  rmSync(draft, { force: true });
+  const file = openSync(draft, "wx", 0o600);
+  try {
+    writeSync(file, `${JSON.stringify({ url: content.url, token: content.token.reveal() })}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  chmodSync(draft, 0o600);
+  renameSync(draft, path);
+}
+
+function readToken(path: string): Secret | undefined {
+  try {
+    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (typeof content !== "object" || content === null || !("token" in content)) return undefined;
+    const { token } = content;
+    if (typeof token !== "string" || parseKey(token)?.kind !== "operator") return undefined;
+    return new Secret(token);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+// Limits of a node that are not part of the wire. The wire's own limits live in @moor/protocol.
+
+/** Calls that may wait in one tunnel's mailbox. Count, 1 000: at 55 s a call, 18 calls/s could not drain more. Spec T12. */
+export const QUEUED_CALLS_MAX = 1_000;
+
+/** Bytes of calls that may wait in one tunnel's mailbox: eight calls of the largest size. Bytes. Spec T12. */
+export const QUEUED_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Polls that may wait on one tunnel at once: more agents than any one tunnel is known to run. Count. */
+export const WAITING_POLLS_MAX = 1_000;
+
+/** Bytes of call and answer bodies a node holds at once before it says 503 `overloaded`. Bytes. */
+export const NODE_BODY_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Bytes an SSE answer may lag behind before its slow reader is cut. Bytes: one largest call. */
+export const STREAM_LAG_BYTES_MAX = 4 * 1024 * 1024;
+
+/** How often a mailbox that nothing uses is looked for and dropped. Milliseconds. */
+export const MAILBOX_SWEEP_INTERVAL_MS = 60_000;
+
+/** How often "an agent has polled this tunnel once" is written to the directory. Milliseconds. */
+export const SEEN_FLUSH_INTERVAL_MS = 1_000;
+
+/** Times an entry follows `not_owner` for one call or poll before it gives up. Count. */
+export const OWNER_HOPS_MAX = 3;
+
+/** Longest header block a node reads from a peer. Bytes: an 8 KiB command token and its company fit. */
+export const HEADER_BYTES_MAX = 64 * 1024;
+
+/** Waiting time suggested with a 503 whose cause usually passes at once. Seconds. */
+export const RETRY_AFTER_S = 1;
+
+/** How long a peer that was refused mid-body may go on sending before its connection is cut. Milliseconds. */
+export const REFUSED_BODY_DRAIN_MS = 2_000;
+
+/** Pending connections the kernel keeps for a listener: Node's default of 511 drops a fleet's redial. Count. */
+export const LISTEN_BACKLOG = 4_096;
+
+/** Idle time before a node closes a kept-alive connection: above the 60 s of common proxies. Milliseconds. */
+export const KEEP_ALIVE_MS = 75_000;
+
+/** Time a peer has to send its request head. Milliseconds. */
+export const REQUEST_HEAD_MS = 20_000;
+
+/** Time a peer has to send a whole request. Milliseconds. */
+export const REQUEST_MS = 60_000;
+
+/** Default time a leaving node waits for the calls it holds. Milliseconds: the longest default command and 15 s. */
+export const CLOSE_GRACE_MS = 70_000;

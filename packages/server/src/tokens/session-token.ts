@@ -1,0 +1,41 @@
+// Session ids of channels whose sessions live in one agent process: the instance is sealed inside.
+//
+// Spec: T8. The caller's `Mcp-Session-Id` is this token; the target sees its own id, or none where it gave none.
+// So pinning needs no table and survives moves and restarts.
+// I1  The channel is part of the plaintext: a session of one channel is none on another.
+
+import { parseInstanceId, type ChannelName, type InstanceId, type TunnelId } from "@moor/protocol";
+import type { TokenSealer } from "./token-sealer.ts";
+
+/** What a sealed session id says. */
+export interface PinnedSession {
+  readonly channel: ChannelName;
+  readonly instance: InstanceId;
+  /** The target's own session id; `undefined` where the service minted the session. */
+  readonly targetSessionId: string | undefined;
+}
+
+/** Marks sealed session ids, so that a target's own ids are passed on without trying to open them. */
+const PREFIX = "ms1_";
+
+/** The session id that a caller gets for a session pinned to `session.instance`. */
+export function sealSessionId(sealer: TokenSealer, tunnel: TunnelId, session: PinnedSession): string {
+  const parts = [session.channel, session.instance, session.targetSessionId ?? ""];
+  return PREFIX + sealer.seal(tunnel, Buffer.from(JSON.stringify(parts)));
+}
+
+/** The session behind an id that was sealed for this tunnel and channel; `undefined` for any other text. */
+export function openSessionId(
+  sealer: TokenSealer,
+  tunnel: TunnelId,
+  channel: ChannelName,
+  sessionId: string,
+): PinnedSession | undefined {
+  if (!sessionId.startsWith(PREFIX)) return undefined;
+  const plaintext = sealer.open(tunnel, sessionId.slice(PREFIX.length));
+  if (plaintext === undefined) return undefined;
+  const parts = JSON.parse(Buffer.from(plaintext).toString()) as [string, string, string];
+  const instance = parseInstanceId(parts[1]);
+  if (parts[0] !== channel || instance === undefined) return undefined;
+  return { channel, instance, targetSessionId: parts[2] === "" ? undefined : parts[2] };
+}

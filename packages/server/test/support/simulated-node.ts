@@ -1,0 +1,208 @@
+// A whole node but for sockets, files and time: entry, shards and routes as in production, on virtual time.
+
+import { createSilentLogger, type Logger } from "@moor/runtime";
+import { VirtualRuntime } from "@moor/testkit";
+import type { TunnelRecord } from "../../src/directory/directory.ts";
+import type { KeyKind } from "../../src/directory/keys.ts";
+import { ByteBudget } from "../../src/entry/byte-budget.ts";
+import { Entry } from "../../src/entry/entry.ts";
+import type { EntryContext, EntrySettings } from "../../src/entry/entry-context.ts";
+import { createMetrics, type Metrics } from "../../src/operator/metrics.ts";
+import type { EntryId, EntryPort } from "../../src/peer/peer-link.ts";
+import { Shard } from "../../src/shard/shard.ts";
+import { createTokenSealer } from "../../src/tokens/token-sealer.ts";
+import { FakeExchange, type FakeRequest } from "./fake-exchange.ts";
+import { FakeReplica } from "./fake-replica.ts";
+
+export interface SimulatedNodeOptions {
+  readonly seed?: number;
+  readonly shards?: readonly string[];
+  readonly bodyBytesMax?: number;
+  readonly settings?: Partial<EntrySettings>;
+  readonly logger?: Logger;
+}
+
+/** A command as an agent reads it from a poll. */
+export interface ReceivedCommand {
+  readonly request_id: string;
+  readonly shard_token: string;
+  readonly command_type: string;
+  readonly channel: string;
+  readonly created_at: string;
+  readonly response_timeout: string;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly jsonrpc?: unknown;
+}
+
+export interface CallOptions {
+  readonly body?: string | Uint8Array;
+  readonly headers?: readonly string[];
+  readonly channel?: string;
+  readonly method?: string;
+  readonly accept?: string | null;
+  readonly isLoopbackListener?: boolean;
+}
+
+export const INSTANCE_A = "a".repeat(32);
+export const INSTANCE_B = "b".repeat(32);
+
+export class SimulatedNode {
+  readonly runtime: VirtualRuntime;
+  readonly replica: FakeReplica;
+  readonly entry: Entry;
+  readonly metrics: Metrics = createMetrics({ withProcess: false });
+  readonly shards = new Map<string, Shard>();
+  readonly seen: string[] = [];
+  isLeaving = false;
+  #requestCount = 0;
+
+  constructor(options: SimulatedNodeOptions = {}) {
+    this.runtime = new VirtualRuntime(options.seed ?? 1);
+    this.replica = new FakeReplica(this.runtime);
+    const context = this.#context(options);
+    this.entry = new Entry(context);
+    for (const id of options.shards ?? ["s1"]) {
+      const port: EntryPort = this.entry.portFor(() => shard);
+      const shard = new Shard({
+        id: id as Shard["shard"],
+        replica: this.replica,
+        entries: (entry: EntryId) => (entry === context.entry ? port : undefined),
+        runtime: this.runtime,
+        logger: createSilentLogger(),
+      });
+      this.shards.set(id, shard);
+    }
+  }
+
+  /** Sends any request to the public routes; its answer may come later. */
+  async send(request: FakeRequest): Promise<FakeExchange> {
+    this.#requestCount += 1;
+    const exchange = new FakeExchange(request, `req_${this.#requestCount}`);
+    void this.entry.handle(exchange, () => !this.isLeaving);
+    await this.settle();
+    return exchange;
+  }
+
+  /** A caller's POST to the connector. */
+  call(tunnel: TunnelRecord, key: string | undefined, options: CallOptions = {}): Promise<FakeExchange> {
+    const accept = options.accept === undefined ? "application/json, text/event-stream" : options.accept;
+    return this.send({
+      method: options.method ?? "POST",
+      path: `/v1/mcp/${tunnel.id}${options.channel === undefined ? "" : `/${options.channel}`}`,
+      rawHeaders: [
+        ...(key === undefined ? [] : ["Authorization", `Bearer ${key}`]),
+        ...(accept === null ? [] : ["Accept", accept]),
+        "Content-Type",
+        "application/json",
+        ...(options.headers ?? []),
+      ],
+      body: options.body ?? '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+      ...(options.isLoopbackListener === undefined ? {} : { isLoopbackListener: options.isLoopbackListener }),
+    });
+  }
+
+  /** An agent's poll. */
+  poll(
+    tunnel: TunnelRecord,
+    key: string,
+    options: {
+      readonly query?: string;
+      readonly instance?: string;
+      readonly headers?: readonly string[];
+    } = {},
+  ): Promise<FakeExchange> {
+    return this.send({
+      path: `/v1/tunnels/${tunnel.id}/poll`,
+      query: options.query ?? "",
+      rawHeaders: [...agentHeaders(key, options.instance), ...(options.headers ?? [])],
+    });
+  }
+
+  /** An agent's response to a command; `fields` are added to `request_id`, or a whole body is given. */
+  respond(
+    tunnel: TunnelRecord,
+    key: string,
+    command: Pick<ReceivedCommand, "request_id" | "shard_token">,
+    fields: Readonly<Record<string, unknown>> | string | Uint8Array,
+    options: { readonly instance?: string; readonly headers?: readonly string[] } = {},
+  ): Promise<FakeExchange> {
+    const isRaw = typeof fields === "string" || fields instanceof Uint8Array;
+    return this.send({
+      method: "POST",
+      path: `/v1/tunnels/${tunnel.id}/response`,
+      rawHeaders: [
+        ...agentHeaders(key, options.instance),
+        "X-Tunnel-Shard-Token",
+        command.shard_token,
+        ...(options.headers ?? []),
+      ],
+      body: isRaw ? fields : JSON.stringify({ request_id: command.request_id, ...fields }),
+    });
+  }
+
+  /** A tunnel with a key of each kind. */
+  tunnel(fields: Partial<TunnelRecord> = {}): {
+    readonly tunnel: TunnelRecord;
+    readonly agentKey: string;
+    readonly agentKeyId: string;
+    readonly connectorKey: string;
+  } {
+    const tunnel = this.replica.addTunnel(fields);
+    const agent = this.key("agent", tunnel);
+    return {
+      tunnel,
+      agentKey: agent.text,
+      agentKeyId: agent.id,
+      connectorKey: this.key("connector", tunnel).text,
+    };
+  }
+
+  key(kind: KeyKind, tunnel: TunnelRecord): { readonly id: string; readonly text: string } {
+    return this.replica.addKey(kind, tunnel.id);
+  }
+
+  advance(byMs: number): Promise<void> {
+    return this.runtime.advanceAsync(byMs);
+  }
+
+  settle(): Promise<void> {
+    return this.runtime.advanceAsync(0);
+  }
+
+  #context(options: SimulatedNodeOptions): EntryContext {
+    const { runtime, replica } = this;
+    return {
+      entry: "entry-1" as EntryId,
+      replica,
+      runtime,
+      logger: options.logger ?? createSilentLogger(),
+      metrics: this.metrics,
+      shardPort: (shard) => this.shards.get(shard),
+      commandTokens: createTokenSealer("command", replica, runtime),
+      sessionTokens: createTokenSealer("session", replica, runtime),
+      bodies: new ByteBudget(options.bodyBytesMax ?? 64 * 1024 * 1024),
+      settings: { corsOrigins: [], isOpenAccessForced: false, ...options.settings },
+      noteSeen: (tunnel) => {
+        this.seen.push(tunnel);
+        replica.markSeen(tunnel);
+      },
+      isLeaving: () => this.isLeaving,
+    };
+  }
+}
+
+/** The commands of a poll's 200. */
+export function commandsOf(poll: FakeExchange): readonly ReceivedCommand[] {
+  return (poll.json as { readonly commands: readonly ReceivedCommand[] }).commands;
+}
+
+/** The one command of a poll's 200. */
+export function commandOf(poll: FakeExchange): ReceivedCommand {
+  const [command] = commandsOf(poll);
+  if (command === undefined) throw new Error("the poll carries no command");
+  return command;
+}
+
+function agentHeaders(key: string, instance = INSTANCE_A): string[] {
+  return ["Authorization", `Bearer ${key}`, "X-Tunnel-Client-Instance-Id", instance];
+}
