@@ -89,7 +89,7 @@ const STEPS: { readonly [Kind in Mutation["kind"]]: (mutation: Of<Kind>) => Muta
 
 /** The statements of a mutation. */
 export function mutationSteps<Kind extends Mutation["kind"]>(mutation: Of<Kind>): MutationSteps {
-  const steps = STEPS[mutation.kind as Kind];
+  const steps: (mutation: Of<Kind>) => MutationSteps = STEPS[mutation.kind];
   return steps(mutation);
 }
 

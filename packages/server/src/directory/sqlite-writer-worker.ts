@@ -1,11 +1,11 @@
 // The thread that owns the writing connection: it opens and migrates the database, then commits one batch after the other.
 //
-// An fsync takes milliseconds; on this thread it delays no call and no poll.
+// An fsync takes milliseconds; on this thread it delays no call and no poll. What it imports is loaded at each start, so
+// it imports no package at run time.
 // I1  The connection is WAL and synchronous=FULL: what was answered as committed survives a kill and a power cut.
 
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
-import { invariant } from "@moor/runtime";
 import { applyMigrations } from "./migrations.ts";
 import type { Mutation } from "./mutations.ts";
 import { commitBatch, reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
@@ -34,7 +34,7 @@ export type WriterOrder =
 /** How long a statement waits for another connection's lock, e.g. a backup's. Milliseconds. */
 const BUSY_MS = 5_000;
 
-invariant(parentPort !== null, "W1 the writer runs as a worker");
+if (parentPort === null) throw new Error("the writer runs as a worker thread");
 serve(parentPort, workerData as WriterSettings);
 
 function serve(port: NonNullable<typeof parentPort>, settings: WriterSettings): void {

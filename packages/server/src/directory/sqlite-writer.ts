@@ -27,6 +27,8 @@ export interface SqliteWriterOptions {
   readonly logger: Logger;
   /** Called after each commit, before its promises settle. */
   readonly onCommitted: () => void;
+  /** Starts the thread. Default: a worker on sqlite-writer-worker. */
+  readonly startWorker?: (settings: WriterSettings) => Worker;
 }
 
 interface Waiting {
@@ -57,7 +59,7 @@ export class SqliteWriter {
     const { path, bytesMax, runtime } = this.#options;
     this.#state = { kind: "starting" };
     const settings: WriterSettings = { path, bytesMax, wallMs: runtime.wallMs() };
-    const worker = new Worker(workerUrl(), { workerData: settings, execArgv: [] });
+    const worker = (this.#options.startWorker ?? startWriterWorker)(settings);
     const opened = await firstReport(worker);
     if (opened.kind !== "opened") {
       this.#state = { kind: "stopped" };
@@ -153,10 +155,11 @@ function tell(worker: Worker, order: WriterOrder): void {
   worker.postMessage(order);
 }
 
-/** The worker's source beside this file, or its compiled form beside this file's compiled form. */
-function workerUrl(): URL {
+/** Starts the writer thread from its source beside this file, or from its compiled form beside the compiled form. */
+export function startWriterWorker(settings: WriterSettings): Worker {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return new URL(`./sqlite-writer-worker.${extension}`, import.meta.url);
+  const url = new URL(`./sqlite-writer-worker.${extension}`, import.meta.url);
+  return new Worker(url, { workerData: settings, execArgv: [] });
 }
 
 function firstReport(worker: Worker): Promise<WriterReport> {

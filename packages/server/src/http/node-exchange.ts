@@ -32,7 +32,7 @@ export function createNodeExchange(
   const isGone = () => response.destroyed || response.socket === null || response.socket.destroyed;
 
   const allHeaders = (headers: ReplyHeaders): Record<string, string | readonly string[]> => {
-    const closing = context.isLeaving() || !request.complete ? { Connection: "close" } : {};
+    const closing = context.isLeaving() || hasUnreadBody(request) ? { Connection: "close" } : {};
     return { [HEADER.requestId]: requestId, ...closing, ...headers };
   };
 
@@ -63,7 +63,7 @@ export function createNodeExchange(
         ...(length === undefined ? {} : { "Content-Length": length }),
       } as Record<string, string | string[] | number>);
       response.end(bytes);
-      if (!request.complete) drainThenCut(request, context.runtime);
+      if (hasUnreadBody(request)) drainThenCut(request, context.runtime);
       return "written";
     },
     startStream: (status, headers): WriteOutcome => {
@@ -84,6 +84,13 @@ export function createNodeExchange(
       request.destroy();
     },
   };
+}
+
+/** Whether body bytes may still come. A request without a body is not `complete` either while its head is handled. */
+function hasUnreadBody(request: IncomingMessage): boolean {
+  if (request.complete) return false;
+  const { "transfer-encoding": coding, "content-length": length } = request.headers;
+  return coding !== undefined || Number(length ?? 0) > 0;
 }
 
 function usableRequestId(request: IncomingMessage): string | undefined {

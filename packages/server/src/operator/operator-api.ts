@@ -5,7 +5,7 @@
 
 import { ProtocolError } from "@moor/protocol";
 import type { Logger, LogFields } from "@moor/runtime";
-import type { Directory, PageRequest } from "../directory/directory.ts";
+import type { Directory, PageRequest, Replica } from "../directory/directory.ts";
 import { PAGE_LIMIT_DEFAULT } from "../directory/page.ts";
 import type { Metrics } from "./metrics.ts";
 import { parseKeyBody, parseTunnelBody, readTunnelId } from "./operator-bodies.ts";
@@ -31,6 +31,7 @@ export interface OperatorAnswer {
 /** What the API works on. */
 export interface OperatorApiOptions {
   readonly directory: Directory;
+  readonly replica: Pick<Replica, "key">;
   readonly metrics: Pick<Metrics, "directoryMutations">;
   readonly logger: Logger;
   /** The endpoint that agents and callers reach, e.g. `http://127.0.0.1:8080`. */
@@ -58,7 +59,7 @@ export class OperatorApi {
         methods: { GET: this.#showTunnel, POST: this.#updateTunnel, DELETE: this.#deleteTunnel },
       },
       { path: /^\/v1\/keys$/, methods: { GET: this.#listKeys, POST: this.#createKey } },
-      { path: /^\/v1\/keys\/([^/]+)$/, methods: { DELETE: this.#revokeKey } },
+      { path: /^\/v1\/keys\/([^/]+)$/, methods: { GET: this.#showKey, DELETE: this.#revokeKey } },
     ];
   }
 
@@ -123,6 +124,12 @@ export class OperatorApi {
     await this.#options.directory.getTunnel(tunnel);
     const keys = await this.#options.directory.listKeys({ ...page, tunnel });
     return ok({ keys: keys.items.map(keyJson), next: keys.next });
+  };
+
+  #showKey: Handler = async (_request, id) => {
+    const key = this.#options.replica.key(id);
+    if (key === undefined) throw new ProtocolError("key_not_found");
+    return ok(keyJson(key));
   };
 
   #createKey: Handler = async (request) => {

@@ -9,6 +9,7 @@ import { hash } from "node:crypto";
 import { ProtocolError } from "@moor/protocol";
 import type { Secret } from "@moor/runtime";
 import { isSameHash } from "../directory/keys.ts";
+import { isLoopbackHost } from "../http/http-listener.ts";
 
 /** The headers a request is judged by. */
 export interface OperatorCredentials {
@@ -52,9 +53,5 @@ function isAllowedHost(host: string, bindHost: string): boolean {
   const match = /^(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(?::[0-9]{1,5})?$/i.exec(host);
   const name = match?.[1]?.toLowerCase().replace(/^\[|\]$/g, "");
   if (name === undefined) return false;
-  return isLoopbackName(name) || name === bindHost.toLowerCase();
-}
-
-function isLoopbackName(name: string): boolean {
-  return name === "localhost" || name === "::1" || /^127(\.[0-9]{1,3}){3}$/.test(name);
+  return isLoopbackHost(name) || name === bindHost.toLowerCase();
 }

@@ -1,0 +1,234 @@
+// The embedded directory: the contract, and what is true of SQLite files only.
+
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Worker } from "node:worker_threads";
+import { createLogger, createSilentLogger } from "@moor/runtime";
+import { createTempDir, VirtualRuntime, verifies, type TempDir } from "@moor/testkit";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseKey } from "../src/directory/keys.ts";
+import { openSqliteDirectory, type OpenDirectory } from "../src/directory/sqlite-directory.ts";
+import { SqliteWriter, startWriterWorker } from "../src/directory/sqlite-writer.ts";
+import { directoryContract, expectCode, registerShards, UNKNOWN_TUNNEL } from "./directory-contract.ts";
+
+const logger = createSilentLogger();
+
+directoryContract("SQLite", async (runtime) => {
+  const temp = await createTempDir("directory");
+  const { directory, replica } = await openSqliteDirectory({ dir: temp.path, runtime, logger });
+  return {
+    directory,
+    replica,
+    close: async () => {
+      await directory.close();
+      await temp.remove();
+    },
+  };
+});
+
+describe("the embedded directory", () => {
+  let temp: TempDir;
+  let open: OpenDirectory | undefined;
+
+  beforeEach(async () => {
+    temp = await createTempDir("directory");
+  });
+  afterEach(async () => {
+    await open?.directory.close();
+    open = undefined;
+    await temp.remove();
+  });
+
+  const openIt = async (
+    more: { residency?: string; databaseBytesMax?: number; seed?: number } = {},
+  ): Promise<OpenDirectory> => {
+    const { seed = 3, ...rest } = more;
+    open = await openSqliteDirectory({ dir: temp.path, runtime: new VirtualRuntime(seed), logger, ...rest });
+    return open;
+  };
+
+  const reopen = async (more: { residency?: string; seed?: number } = {}): Promise<OpenDirectory> => {
+    await open?.directory.close();
+    open = undefined;
+    return openIt({ seed: 4, ...more });
+  };
+
+  test("everything is there after closing and opening again", async () => {
+    const { directory, replica } = await openIt();
+    await registerShards(directory, "s1");
+    const { tunnel, agentKey } = await directory.createTunnel({ name: "kept" });
+    await directory.recordSeen([tunnel.id]);
+    const sealing = replica.sealingKeys();
+    const again = await reopen();
+    expect(again.replica.tunnel(tunnel.id)).toEqual({ ...tunnel, isSeen: true });
+    expect(again.replica.keyByHash(parseKey(agentKey.reveal())?.hash ?? new Uint8Array())?.tenant).toBe(
+      tunnel.id,
+    );
+    expect(again.replica.sealingKeys()).toEqual(sealing);
+    expect(again.replica.seq).toBe(replica.seq);
+  });
+
+  test("closing folds the journal into the one database file", async () => {
+    const { directory } = await openIt();
+    await registerShards(directory, "s1");
+    await directory.close();
+    expect(readdirSync(temp.path).toSorted()).toEqual(["lock", "moor.sqlite"]);
+  });
+
+  test("the files are the owner's only", async () => {
+    const dir = join(temp.path, "made");
+    const made = await openSqliteDirectory({ dir, runtime: new VirtualRuntime(1), logger });
+    await registerShards(made.directory, "s1");
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    const names = readdirSync(dir);
+    expect(names).toContain("moor.sqlite-wal");
+    for (const name of names) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
+    await made.directory.close();
+  });
+
+  verifies("T2", "no key text is in any file of the data directory", async () => {
+    const { directory } = await openIt();
+    await registerShards(directory, "s1");
+    const { agentKey, connectorKey, tunnel } = await directory.createTunnel({ name: "planted-name" });
+    const { key } = await directory.createKey({ tunnel: tunnel.id, kind: "agent" });
+    const bytes = readdirSync(temp.path).map((name) => readFileSync(join(temp.path, name), "latin1"));
+    const everything = bytes.join("");
+    expect(everything).toContain("planted-name");
+    for (const secret of [agentKey, connectorKey, key]) {
+      const random = secret?.reveal().split("_").slice(2).join("_") ?? "";
+      expect(random.length).toBeGreaterThan(40);
+      expect(everything).not.toContain(random.slice(0, 20));
+      expect(everything).not.toContain(random.slice(10, 30));
+    }
+  });
+
+  test("a second opening of the same directory is refused, naming it and what to do", async () => {
+    await openIt();
+    const second = openSqliteDirectory({ dir: temp.path, runtime: new VirtualRuntime(1), logger });
+    await expect(second).rejects.toMatchObject({ name: "ConfigError", option: "--data" });
+    await expect(second).rejects.toThrow(temp.path);
+    await expect(second).rejects.toThrow(/stop that process, or give another directory/);
+    await reopen();
+  });
+
+  test("a folder that cannot be made is refused", async () => {
+    writeFileSync(join(temp.path, "file"), "");
+    const dir = join(temp.path, "file", "below");
+    await expect(openSqliteDirectory({ dir, runtime: new VirtualRuntime(1), logger })).rejects.toMatchObject({
+      name: "ConfigError",
+      option: "--data",
+    });
+  });
+
+  test("a file that is no database is refused and let go of", async () => {
+    mkdirSync(temp.path, { recursive: true });
+    writeFileSync(
+      join(temp.path, "moor.sqlite"),
+      "this is not a database, and long enough to be looked at as one\n".repeat(99),
+    );
+    for (const attempt of [1, 2]) {
+      await expect(openIt({ seed: attempt })).rejects.toThrow(/not a database/);
+    }
+  });
+
+  test("a newer schema is refused, and nothing of it is changed", async () => {
+    await openIt();
+    await open?.directory.close();
+    open = undefined;
+    const db = new DatabaseSync(join(temp.path, "moor.sqlite"));
+    db.exec("insert into migrations (version, applied_at_ms) values (999, 1)");
+    db.close();
+    await expect(openIt()).rejects.toThrow(/schema is version 999/);
+    await expect(openIt()).rejects.toMatchObject({ name: "ConfigError" });
+  });
+
+  test("a residency is kept, and another one is refused", async () => {
+    const { replica } = await openIt({ residency: "eu" });
+    expect(replica.residency()).toBe("eu");
+    expect((await reopen()).replica.residency()).toBe("eu");
+    await expect(reopen({ residency: "global" })).rejects.toMatchObject({
+      name: "ConfigError",
+      option: "residency",
+    });
+    await expect(openIt({ residency: "E U" })).rejects.toMatchObject({ name: "ConfigError" });
+    expect((await openIt({ residency: "eu" })).replica.residency()).toBe("eu");
+  });
+
+  test("when the disk is full, changes say directory_unavailable, nothing half stays, and reads go on", async () => {
+    const lines: string[] = [];
+    const directory = await openSqliteDirectory({
+      dir: temp.path,
+      runtime: new VirtualRuntime(5),
+      logger: createLogger({ destination: { write: (line) => void lines.push(line) } }),
+      databaseBytesMax: 200 * 1024,
+    });
+    open = directory;
+    await registerShards(directory.directory, "s1");
+    const { tunnel } = await directory.directory.createTunnel({ name: "before" });
+    const fill = async () => {
+      for (;;) await directory.directory.createTunnel({ description: "x".repeat(1_000) });
+    };
+    await expectCode(fill(), "directory_unavailable");
+    const { seq } = directory.replica;
+    await expectCode(
+      directory.directory.createTunnel({ description: "x".repeat(1_000) }),
+      "directory_unavailable",
+    );
+    expect(directory.replica.seq).toBe(seq);
+    expect((await directory.directory.getTunnel(tunnel.id)).name).toBe("before");
+    expect((await directory.directory.listTunnels({ limit: 5 })).items).toHaveLength(5);
+    expect(JSON.parse(lines.at(-1) ?? "{}")).toMatchObject({
+      event: "directory-change-failed",
+      level: "error",
+      reason: expect.stringContaining("full"),
+    });
+  });
+
+  test("after closing, changes say directory_unavailable; closing again is allowed", async () => {
+    const { directory } = await openIt();
+    await directory.close();
+    await directory.close();
+    await expectCode(directory.createTunnel({}), "directory_unavailable");
+  });
+
+  test("closing first commits what was asked before", async () => {
+    const { directory } = await openIt();
+    await registerShards(directory, "s1");
+    const creation = directory.createTunnel({ name: "last" });
+    const closing = directory.close();
+    await Promise.allSettled([creation, closing]);
+    const { items } = await (await reopen()).directory.listTunnels({ limit: 10 });
+    expect(items.map((item) => item.name)).toEqual(["last"]);
+  });
+});
+
+describe("the writer", () => {
+  test("a thread that dies fails what was under way, and the next change gets a new one", async () => {
+    const temp = await createTempDir("writer");
+    const workers: Worker[] = [];
+    const writer = new SqliteWriter({
+      path: join(temp.path, "moor.sqlite"),
+      bytesMax: 10_000_000,
+      dataDir: temp.path,
+      runtime: new VirtualRuntime(1),
+      logger,
+      onCommitted: () => {},
+      startWorker: (settings) => {
+        const worker = startWriterWorker(settings);
+        workers.push(worker);
+        return worker;
+      },
+    });
+    await writer.start();
+    const under = writer.commit({ kind: "revoke-key", id: "key_1" });
+    const refused = expectCode(under, "directory_unavailable");
+    void workers[0]?.terminate();
+    await refused;
+    const outcome = await writer.commit({ kind: "delete-tunnel", id: UNKNOWN_TUNNEL });
+    expect(outcome).toMatchObject({ kind: "refused", code: "tunnel_not_found" });
+    expect(workers).toHaveLength(2);
+    await writer.close();
+    await temp.remove();
+  });
+});
