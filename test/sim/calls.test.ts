@@ -57,10 +57,10 @@ class World {
       () => this.answer("jsonrpc_response"),
       () => this.answer("jsonrpc_response"),
       () => this.answer("jsonrpc_notify"),
-      () => this.callerLeaves(),
-      () => this.agentLeaves(),
-      () => this.socketDiesUnseen(),
-      () => this.move(),
+      async () => this.callerLeaves(),
+      async () => this.agentLeaves(),
+      async () => this.socketDiesUnseen(),
+      async () => this.move(),
       () => this.node.advance(this.pick(4_000)),
     ];
     await actions[this.pick(actions.length)]?.();
