@@ -1,0 +1,44 @@
+// `npm run bench`: calls and memory, Moor beside its yardsticks, in one run on one machine. About two minutes.
+// `-- --quick` takes shorter samples. The full run leaves docs/evidence/bench.json and bench.md; `-- --out DIR` puts
+// them elsewhere.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { benchCalls } from "./call-bench.ts";
+import { benchMemory } from "./memory-bench.ts";
+import { createReport, renderReport } from "./report.ts";
+
+const { values } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, out: { type: "string" } },
+});
+const isQuick = values.quick;
+const evidenceDir = fileURLToPath(new URL("../../docs/evidence", import.meta.url));
+const outDir = values.out ?? (isQuick ? undefined : evidenceDir);
+
+const calls = await benchCalls({
+  concurrencies: [1, 10, 100],
+  warmUpMs: isQuick ? 500 : 2_000,
+  measuredMs: isQuick ? 1_000 : 5_000,
+  report: ({ route, concurrency, callsPerSecond }) =>
+    console.error(`${route}, ${concurrency} callers: ${Math.round(callsPerSecond)} calls/s`),
+});
+console.error("memory: creating tunnels, parking polls");
+const memory = await benchMemory(
+  isQuick ? { tunnels: 2_000, polls: 1_000 } : { tunnels: 20_000, polls: 5_000 },
+);
+
+const report = createReport(calls, memory);
+const text = renderReport(report);
+console.log(`\n${text}`);
+if (outDir !== undefined) {
+  mkdirSync(outDir, { recursive: true });
+  writeFileSync(path.join(outDir, "bench.json"), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(path.join(outDir, "bench.md"), `# npm run bench\n\n${text}\n`);
+}
+const errors = calls.reduce((sum, figures) => sum + figures.errors, 0);
+if (errors > 0) {
+  console.error(`${errors} calls were not answered as they should be`);
+  process.exitCode = 1;
+}

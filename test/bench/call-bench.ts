@@ -1,0 +1,101 @@
+// Calls: direct, through a bare reverse proxy, and through Moor, at one concurrency after the other.
+
+import { createTunnel, startMoorAgent, startMoorDev, type MoorDev } from "@moor/testkit/moor-process";
+import type { RunningProcess } from "@moor/testkit/processes";
+import type { LoadResult } from "./load.ts";
+import { readCpuMs, startPart } from "./parts.ts";
+
+export type Route = "direct" | "proxy" | "moor";
+
+export interface CallFigures {
+  readonly route: Route;
+  readonly concurrency: number;
+  readonly callsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly errors: number;
+  /** CPU time of the processes between caller and server, per call. Microseconds; 0 for the direct route. */
+  readonly addedCpuUs: number;
+}
+
+interface MeasuredRoute {
+  readonly route: Route;
+  readonly url: string;
+  readonly key?: string | undefined;
+  /** Processes whose CPU time the route adds. */
+  readonly between: readonly RunningProcess[];
+}
+
+export interface CallBenchOptions {
+  readonly concurrencies: readonly number[];
+  readonly warmUpMs: number;
+  readonly measuredMs: number;
+  readonly report: (figures: CallFigures) => void;
+}
+
+/** Measures every route at every concurrency, the routes taking turns so that a slow moment hits none of them alone. */
+export async function benchCalls(options: CallBenchOptions): Promise<CallFigures[]> {
+  const target = await startPart("target.ts");
+  const targetPort = await target.stdout.waitFor(/^\d+$/);
+  const targetUrl = `http://127.0.0.1:${targetPort}/mcp`;
+  const proxy = await startPart("reverse-proxy.ts", { args: [targetPort] });
+  const proxyPort = await proxy.stdout.waitFor(/^\d+$/);
+  const node: MoorDev = await startMoorDev();
+  const tunnel = await createTunnel(node, ["--name", "bench"]);
+  const agent = await startMoorAgent({
+    endpoint: node.endpoint,
+    tunnel,
+    mcp: targetUrl,
+    args: ["--concurrency", "100"],
+  });
+
+  const routes: readonly MeasuredRoute[] = [
+    { route: "direct", url: targetUrl, between: [] },
+    { route: "proxy", url: `http://127.0.0.1:${proxyPort}/mcp`, between: [proxy] },
+    {
+      route: "moor",
+      url: tunnel.connectorUrl,
+      key: tunnel.connectorKey ?? undefined,
+      between: [node.process, agent],
+    },
+  ];
+  const all: CallFigures[] = [];
+  for (const concurrency of options.concurrencies) {
+    for (const measured of routes) {
+      const figures = await measure(measured, concurrency, options);
+      options.report(figures);
+      all.push(figures);
+    }
+  }
+  await agent.stop();
+  await node.stop();
+  await Promise.all([proxy.stop(), target.stop()]);
+  return all;
+}
+
+async function measure(
+  measured: MeasuredRoute,
+  concurrency: number,
+  { warmUpMs, measuredMs }: CallBenchOptions,
+): Promise<CallFigures> {
+  const load = await startPart("load.ts", {
+    args: [measured.url, String(concurrency), String(warmUpMs), String(measuredMs)],
+    env: { BENCH_KEY: measured.key },
+  });
+  const cpuMs = () => measured.between.reduce((sum, { pid }) => sum + readCpuMs(pid), 0);
+  await load.stdout.waitFor("measuring");
+  const cpuBeforeMs = cpuMs();
+  const line = await load.stdout.waitFor(/^\{/, measuredMs + 60_000);
+  const cpuAfterMs = cpuMs();
+  await load.ended;
+  const { calls, elapsedMs, p50Ms, p99Ms, errors } = JSON.parse(line) as LoadResult;
+  return {
+    route: measured.route,
+    concurrency,
+    callsPerSecond: (calls * 1000) / elapsedMs,
+    p50Ms,
+    p99Ms,
+    errors,
+    addedCpuUs: ((cpuAfterMs - cpuBeforeMs) * 1000) / calls,
+  };
+}

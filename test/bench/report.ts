@@ -1,0 +1,114 @@
+// The bench's figures as a table for people and as JSON for comparison. Ratios come first: they travel between machines,
+// absolute numbers do not.
+
+import { cpus } from "node:os";
+import type { CallFigures, Route } from "./call-bench.ts";
+import type { MemoryFigures, UnitMemory } from "./memory-bench.ts";
+
+export interface BenchReport {
+  readonly machine: {
+    readonly node: string;
+    readonly cores: number;
+    readonly cpu: string;
+    readonly date: string;
+  };
+  /** Moor ÷ the other, per concurrency. */
+  readonly ratios: readonly {
+    readonly concurrency: number;
+    readonly callsPerSecondToProxy: number;
+    readonly p50ToProxy: number;
+    readonly addedCpuToProxy: number;
+  }[];
+  readonly waitingPollToBareServer: number;
+  readonly calls: readonly CallFigures[];
+  readonly memory: MemoryFigures;
+}
+
+/** Puts the figures together with what the machine is. */
+export function createReport(calls: readonly CallFigures[], memory: MemoryFigures): BenchReport {
+  const concurrencies = [...new Set(calls.map((figures) => figures.concurrency))];
+  const of = (route: Route, concurrency: number) =>
+    calls.find((figures) => figures.route === route && figures.concurrency === concurrency);
+  const ratio = (above: number | undefined, below: number | undefined) =>
+    rounded((above ?? Number.NaN) / (below ?? Number.NaN), 2);
+  return {
+    machine: {
+      node: process.version,
+      cores: cpus().length,
+      cpu: cpus()[0]?.model ?? "unknown",
+      date: new Date().toISOString().slice(0, 10),
+    },
+    ratios: concurrencies.map((concurrency) => {
+      const moor = of("moor", concurrency);
+      const proxy = of("proxy", concurrency);
+      return {
+        concurrency,
+        callsPerSecondToProxy: ratio(moor?.callsPerSecond, proxy?.callsPerSecond),
+        p50ToProxy: ratio(moor?.p50Ms, proxy?.p50Ms),
+        addedCpuToProxy: ratio(moor?.addedCpuUs, proxy?.addedCpuUs),
+      };
+    }),
+    waitingPollToBareServer: ratio(memory.waitingPoll.rssBytes, memory.bareParkedRequest.rssBytes),
+    calls: calls.map((figures) => ({
+      ...figures,
+      callsPerSecond: Math.round(figures.callsPerSecond),
+      p50Ms: rounded(figures.p50Ms, 2),
+      p99Ms: rounded(figures.p99Ms, 2),
+      addedCpuUs: Math.round(figures.addedCpuUs),
+    })),
+    memory,
+  };
+}
+
+/** The report as Markdown that reads well in a terminal too. */
+export function renderReport(report: BenchReport): string {
+  const { machine, ratios, calls, memory } = report;
+  const kib = ({ rssBytes, heapBytes }: UnitMemory) =>
+    `${(rssBytes / 1024).toFixed(1).padStart(6)} KiB resident, ${(heapBytes / 1024).toFixed(1)} KiB of it heap`;
+  return [
+    `Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), ${machine.date}`,
+    "",
+    "Moor ÷ bare reverse proxy:",
+    "",
+    table(
+      ["concurrency", "calls/s", "p50", "added CPU"],
+      ratios.map((row) => [row.concurrency, row.callsPerSecondToProxy, row.p50ToProxy, row.addedCpuToProxy]),
+    ),
+    "",
+    table(
+      ["route", "concurrency", "calls/s", "p50 ms", "p99 ms", "added CPU µs/call", "errors"],
+      calls.map((row) => [
+        row.route,
+        row.concurrency,
+        row.callsPerSecond,
+        row.p50Ms.toFixed(2),
+        row.p99Ms.toFixed(2),
+        row.addedCpuUs,
+        row.errors,
+      ]),
+    ),
+    "",
+    `Memory, after garbage collection (${memory.tunnels} tunnels, ${memory.polls} waiting polls):`,
+    "",
+    table(
+      ["one more", "costs"],
+      [
+        ["idle tunnel", `${kib(memory.idleTunnel)}; ${memory.idleTunnel.diskBytes} bytes on disk`],
+        ["waiting poll, Moor", kib(memory.waitingPoll)],
+        ["parked request, bare node:http", kib(memory.bareParkedRequest)],
+      ],
+    ),
+  ].join("\n");
+}
+
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const cells = [head, head.map(() => "---"), ...rows.map((row) => row.map(String))];
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));
+  return cells
+    .map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`)
+    .join("\n");
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

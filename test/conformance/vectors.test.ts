@@ -1,0 +1,56 @@
+// Every vector, replayed by the machines of @moor/protocol, and the vectors themselves judged by their schemas.
+
+import { Ajv } from "ajv";
+import * as protocol from "@moor/protocol";
+import { verifies } from "@moor/testkit";
+import { describe, expect, test } from "vitest";
+import { replayVectors, type ReplayResult } from "./replay-vectors.ts";
+import { readJson, readVectors, VECTOR_NAMES } from "./vector-files.ts";
+
+const results = replayVectors(protocol);
+
+/** The failures of one list; the list must not be empty, so that a renamed file cannot pass unseen. */
+function failuresOf(list: string): readonly ReplayResult[] {
+  const replayed = results.filter((result) => result.id.startsWith(`${list}/`));
+  expect(replayed.length).toBeGreaterThan(0);
+  return replayed.filter((result) => result.failure !== undefined);
+}
+
+describe("the machines agree with the vectors", () => {
+  verifies(["R1", "R2", "R3"], "capabilities.json", () => expect(failuresOf("capabilities")).toEqual([]));
+  verifies(["R6", "R7"], "corrections.json", () => expect(failuresOf("corrections")).toEqual([]));
+  verifies(["R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16"], "sequences.json", () =>
+    expect(failuresOf("sequences")).toEqual([]),
+  );
+  verifies("R17", "backoff.json and retry-after.json", () =>
+    expect([...failuresOf("backoff"), ...failuresOf("retry-after")]).toEqual([]),
+  );
+  verifies("T18", "timeouts.json", () => expect(failuresOf("timeouts")).toEqual([]));
+  verifies(["T8", "T16"], "server-info.json", () => expect(failuresOf("server-info")).toEqual([]));
+  verifies("T20", "tunnel-failure.json", () => expect(failuresOf("tunnel-failure")).toEqual([]));
+  verifies("R20", "command-tokens.json", () => expect(failuresOf("command-tokens")).toEqual([]));
+});
+
+describe("the vectors are sound", () => {
+  test.each(VECTOR_NAMES)("%s.json has the shape of its schema", (name) => {
+    const validate = new Ajv({ strict: true, strictTuples: false, allowUnionTypes: true }).compile(
+      readJson(`${name}.schema.json`) as object,
+    );
+    validate(readVectors(name));
+    expect(validate.errors ?? []).toEqual([]);
+  });
+
+  test("every case has an id of its own in its list", () => {
+    const ids = results.map((result) => result.id);
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+  });
+
+  test("there are enough of them", () => {
+    expect(readVectors("capabilities").cases.length).toBeGreaterThanOrEqual(45);
+    expect(readVectors("corrections").cases.length).toBeGreaterThanOrEqual(60);
+    const { sequences } = readVectors("sequences");
+    expect(sequences.length).toBeGreaterThanOrEqual(14);
+    expect(sequences.flatMap((sequence) => sequence.steps).length).toBeGreaterThanOrEqual(100);
+    expect(sequences.filter((sequence) => sequence.overlapping).length).toBeGreaterThanOrEqual(3);
+  });
+});
