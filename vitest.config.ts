@@ -15,6 +15,7 @@ export default defineConfig({
           include: ["test/integration/**/*.test.ts"],
           pool: "forks",
           maxWorkers: 2,
+          sequence: { groupOrder: 1 }, // after the pure rings, which have another number of workers
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -13,6 +13,7 @@ import {
   type TempDir,
 } from "@moor/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { postTunnel } from "./cli-kit.ts";
 
 let temp: TempDir;
 beforeEach(async () => {
@@ -97,8 +98,7 @@ test("what was created is there after kill -9, and the directory is free at once
 
 test("fewer shards after a restart leave no tunnel without a live one", async () => {
   const first = await startMoorDev({ dataDir: temp.path, args: ["--shards", "4"] });
-  const ids: string[] = [];
-  for (let count = 0; count < 6; count += 1) ids.push((await createTunnel(first)).id);
+  const ids = await Promise.all(Array.from({ length: 12 }, () => postTunnel(first)));
   await first.stop();
   const second = await startMoorDev({ dataDir: temp.path, args: ["--shards", "1"] });
   const list = await runMoor(["tunnel", "list", "--json", "--data", temp.path]);

@@ -4,7 +4,6 @@
 // I1  A node serves only what it has bound completely: a start that fails leaves nothing behind.
 // I2  Leaving: readiness off, polls end, calls finish within the grace, then listeners and files close.
 
-import { mkdir } from "node:fs/promises";
 import { ConfigError, type Runtime } from "@moor/runtime";
 import { parseShardId, type Directory, type Replica, type ShardId } from "./directory/directory.ts";
 import { openSqliteDirectory } from "./directory/sqlite-directory.ts";
@@ -35,13 +34,6 @@ export interface MoorNode {
 /** Starts a node on an embedded directory. Throws ConfigError for what cannot be bound, opened or used. */
 export async function startNode(options: NodeOptions): Promise<MoorNode> {
   assertShardCount(options.shardCount);
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    throw new ConfigError(
-      "--data",
-      `${options.dataDir} (${error.code ?? "unusable"})`,
-      "a folder that can be made",
-    );
-  });
   const { directory, replica } = await openSqliteDirectory({
     dir: options.dataDir,
     runtime: options.runtime,
@@ -123,7 +115,6 @@ class NodeParts {
     this.#isLeaving = true;
     logger.info("node-leaving", { callsHeld: this.#entry.calls.size, pollsHeld: this.#entry.polls.size });
     await this.#entry.drain(graceMs);
-    this.#publicListener?.stopAccepting();
     await this.#publicListener?.close();
     await this.#operatorListener?.close();
     for (const shard of this.#shards.values()) shard.close();

@@ -47,3 +47,9 @@ export const REQUEST_MS = 60_000;
 
 /** Default time a leaving node waits for the calls it holds. Milliseconds: the longest default command and 15 s. */
 export const CLOSE_GRACE_MS = 70_000;
+
+/** Time that answers under way have to reach their peers when a listener closes. Milliseconds. */
+export const CLOSE_FLUSH_MS = 5_000;
+
+/** How often a closing listener looks for connections that fell idle. Milliseconds. */
+export const CLOSE_LOOK_INTERVAL_MS = 50;

@@ -123,7 +123,15 @@ export function directoryContract(name: string, open: OpenForTest): void {
     test("a deleted tunnel is gone with its keys", async () => {
       const { tunnel, agentKey } = await directory.createTunnel({});
       const other = await directory.createTunnel({});
+      const keys = await directory.listKeys({ tunnel: tunnel.id, limit: 10 });
+      expect(replica.keyByHash(hashOf(agentKey.reveal()))).toBeDefined();
+      const heard: string[] = [];
+      replica.onChange((change) => void heard.push(`${change.kind} ${change.id}`));
       await directory.deleteTunnel(tunnel.id);
+      const keyTombstones = keys.items.map((key) => `key ${key.id}`);
+      expect(heard.toSorted()).toEqual(
+        [...keyTombstones, `placement ${tunnel.id}`, `tunnel ${tunnel.id}`].toSorted(),
+      );
       expect(replica.tunnel(tunnel.id)).toBeUndefined();
       expect(replica.keyByHash(hashOf(agentKey.reveal()))).toBeUndefined();
       expect(replica.keyByHash(hashOf(other.agentKey.reveal()))).toBeDefined();

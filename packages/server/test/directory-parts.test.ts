@@ -7,6 +7,8 @@ import { mutationSteps } from "../src/directory/mutations.ts";
 import { pageOf } from "../src/directory/page.ts";
 import { choosePlacement, revisionFloor } from "../src/directory/placement-choice.ts";
 import { RecentMap } from "../src/directory/recent-map.ts";
+import { commitBatch } from "../src/directory/sqlite-batch.ts";
+import { createSqliteStatements } from "../src/directory/sqlite-statements.ts";
 import { READ, WRITE } from "../src/directory/statements.ts";
 
 function tableNames(db: DatabaseSync): unknown[] {
@@ -45,6 +47,38 @@ test("a database of a later program is left alone", () => {
   applyMigrations(db, 1);
   db.exec("insert into migrations (version, applied_at_ms) values (50, 1)");
   expect(applyMigrations(db, 2)).toEqual({ kind: "too-new", version: 50, known: MIGRATIONS.length });
+});
+
+test("a refused mutation of a batch is undone alone", () => {
+  const db = new DatabaseSync(":memory:");
+  applyMigrations(db, 1);
+  const fields = { name: "n", description: "", access: "open", deadlineMs: 1_000, keys: [], wallMs: 1 };
+  const shards = [{ id: "s1", publicHost: "h" }];
+  const outcome = commitBatch(db, createSqliteStatements(db), [
+    // No shard is live yet: its row is inserted before that is found out.
+    { kind: "create-tunnel", id: "early", ...fields },
+    { kind: "register-node", id: "n1", incarnation: "i", shards, wallMs: 1 },
+    { kind: "create-tunnel", id: "late", ...fields },
+    { kind: "create-tunnel", id: "late", ...fields },
+  ]);
+  expect(outcome).toMatchObject({
+    kind: "committed",
+    outcomes: [{ code: "directory_unavailable" }, { kind: "done" }, { kind: "done" }, { code: "conflict" }],
+  });
+  expect(db.prepare("select id from tunnels").all()).toEqual([{ id: "late" }]);
+});
+
+test("a batch that the store fails is undone whole", () => {
+  const db = new DatabaseSync(":memory:");
+  applyMigrations(db, 1);
+  db.exec("drop table changes");
+  const shards = [{ id: "s1", publicHost: "h" }];
+  const outcome = commitBatch(db, createSqliteStatements(db), [
+    { kind: "register-node", id: "n1", incarnation: "i", shards, wallMs: 1 },
+  ]);
+  expect(outcome.kind).toBe("failed");
+  expect(db.isTransaction).toBe(false);
+  expect(db.prepare("select id from nodes").all()).toEqual([]);
 });
 
 test("statements use numbered parameters and no value of SQLite's own", () => {

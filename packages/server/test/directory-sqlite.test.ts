@@ -204,16 +204,24 @@ describe("the embedded directory", () => {
 });
 
 describe("the writer", () => {
-  test("a thread that dies fails what was under way, and the next change gets a new one", async () => {
-    const temp = await createTempDir("writer");
-    const workers: Worker[] = [];
-    const writer = new SqliteWriter({
+  let temp: TempDir;
+  let writer: SqliteWriter;
+  const workers: Worker[] = [];
+  let isReplicaBroken = false;
+
+  beforeEach(async () => {
+    temp = await createTempDir("writer");
+    workers.length = 0;
+    isReplicaBroken = false;
+    writer = new SqliteWriter({
       path: join(temp.path, "moor.sqlite"),
       bytesMax: 10_000_000,
       dataDir: temp.path,
       runtime: new VirtualRuntime(1),
       logger,
-      onCommitted: () => {},
+      onCommitted: () => {
+        if (isReplicaBroken) throw new Error("disk I/O error");
+      },
       startWorker: (settings) => {
         const worker = startWriterWorker(settings);
         workers.push(worker);
@@ -221,6 +229,13 @@ describe("the writer", () => {
       },
     });
     await writer.start();
+  });
+  afterEach(async () => {
+    await writer.close();
+    await temp.remove();
+  });
+
+  test("a thread that dies fails what was under way, and the next change gets a new one", async () => {
     const under = writer.commit({ kind: "revoke-key", id: "key_1" });
     const refused = expectCode(under, "directory_unavailable");
     void workers[0]?.terminate();
@@ -228,7 +243,12 @@ describe("the writer", () => {
     const outcome = await writer.commit({ kind: "delete-tunnel", id: UNKNOWN_TUNNEL });
     expect(outcome).toMatchObject({ kind: "refused", code: "tunnel_not_found" });
     expect(workers).toHaveLength(2);
-    await writer.close();
-    await temp.remove();
+  });
+
+  test("a change that the replica cannot show yet says directory_unavailable, and the writer goes on", async () => {
+    isReplicaBroken = true;
+    await expectCode(writer.commit({ kind: "record-seen", ids: [] }), "directory_unavailable");
+    isReplicaBroken = false;
+    expect(await writer.commit({ kind: "record-seen", ids: [] })).toEqual({ kind: "done" });
   });
 });

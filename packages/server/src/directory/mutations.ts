@@ -177,10 +177,13 @@ function* registerNode(node: Of<"register-node">): MutationSteps {
 }
 
 function* foundResidency(input: Of<"found-residency">): MutationSteps {
-  yield query(WRITE.foundResidency, [input.name, input.incarnation]);
+  const residency = yield query(READ.residency, []);
+  if (residency.length === 0) yield query(WRITE.insertResidency, [input.name, input.incarnation]);
+  const tokenKeys = yield query(WRITE.anyTokenKey, []);
+  if (tokenKeys.length > 0) return DONE;
   const { id, secret } = input.tokenKey;
-  const founded = yield query(WRITE.foundTokenKey, [id, secret, input.wallMs]);
-  if (founded.length > 0) yield change("token-key", id);
+  yield query(WRITE.insertTokenKey, [id, secret, input.wallMs]);
+  yield change("token-key", id);
   return DONE;
 }
 

@@ -6,7 +6,7 @@
 // I3  When changes fail (disk full, read-only), they say directory_unavailable and reads go on.
 
 import { ProtocolError, parseTunnelId, type TunnelId } from "@moor/protocol";
-import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import type { Logger, Runtime } from "@moor/runtime";
 import { openDataFolder, type DataFolder } from "./data-folder.ts";
 import type {
   CreatedTunnel,
@@ -22,15 +22,13 @@ import type {
 } from "./directory.ts";
 import { mintKey, type MintedKey } from "./keys.ts";
 import type { Mutation, NewKey } from "./mutations.ts";
+import { assertResidencyName, assertSameResidency, foundation, randomHex } from "./residency.ts";
 import { SqliteReplica } from "./sqlite-replica.ts";
 import { SqliteWriter } from "./sqlite-writer.ts";
 import { assertKeyLabel, assertTunnelInput, completeTunnelInput } from "./tunnel-input.ts";
 
 /** Largest size of the database unless asked otherwise, bytes: about ten million tunnels, far below a usual disk. */
 const DATABASE_BYTES_MAX_DEFAULT = 16 * 1024 ** 3;
-/** Residency of a directory that was never told another name. */
-const RESIDENCY_DEFAULT = "global";
-
 /** What an embedded directory needs. */
 export interface SqliteDirectoryOptions {
   /** The data directory; made if missing. */
@@ -70,7 +68,7 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
   });
   try {
     await writer.start();
-    await writer.commit(foundation(options.residency ?? RESIDENCY_DEFAULT, runtime));
+    await writer.commit(foundation(options.residency, runtime));
     replica = new SqliteReplica(folder.databasePath, logger);
     assertSameResidency(options.residency, replica.residency());
   } catch (error) {
@@ -219,31 +217,4 @@ function newKey(kind: TunnelKeyKind, minted: MintedKey, label: string, runtime: 
     prefix: minted.prefix,
     label,
   };
-}
-
-function foundation(residency: string, runtime: Runtime): Mutation {
-  return {
-    kind: "found-residency",
-    name: residency,
-    incarnation: randomHex(runtime, 8),
-    tokenKey: {
-      id: `tk_${randomHex(runtime, 4)}`,
-      secret: Buffer.from(runtime.randomBytes(32)).toString("base64url"),
-    },
-    wallMs: Math.trunc(runtime.wallMs()),
-  };
-}
-
-function randomHex(runtime: Runtime, byteCount: number): string {
-  return Buffer.from(runtime.randomBytes(byteCount)).toString("hex");
-}
-
-function assertResidencyName(name: string | undefined): void {
-  if (name === undefined || /^[a-z0-9-]{1,32}$/.test(name)) return;
-  throw new ConfigError("residency", JSON.stringify(name), "1–32 characters of a–z, 0–9 and -");
-}
-
-function assertSameResidency(asked: string | undefined, found: string): void {
-  if (asked === undefined || asked === found) return;
-  throw new ConfigError("residency", `"${asked}" for a directory of "${found}"`, `"${found}"`);
 }

@@ -9,7 +9,7 @@ import { Worker } from "node:worker_threads";
 import { ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import type { Mutation, MutationOutcome } from "./mutations.ts";
-import type { BatchOutcome } from "./sqlite-batch.ts";
+import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
 import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writer-worker.ts";
 
 /** Largest number of mutations in one transaction: bounds the time a batch holds the database. */
@@ -126,14 +126,26 @@ export class SqliteWriter {
     if (outcome.kind === "failed") {
       this.#options.logger.error("directory-change-failed", { reason: outcome.reason });
       this.#fail(state.batch, outcome.reason);
-    } else {
-      this.#options.onCommitted();
+    } else if (this.#isShown()) {
       for (const [index, entry] of state.batch.entries()) {
         const own = outcome.outcomes[index];
         if (own !== undefined) entry.resolve(own);
       }
+    } else {
+      this.#fail(state.batch, "the change is made, but cannot be read yet");
     }
     this.#next();
+  }
+
+  /** Lets the replica catch up; false when it could not read, which the next commit makes good. */
+  #isShown(): boolean {
+    try {
+      this.#options.onCommitted();
+      return true;
+    } catch (error) {
+      this.#options.logger.error("directory-read-failed", { reason: reasonOf(error) });
+      return false;
+    }
   }
 
   #died(worker: Worker): void {

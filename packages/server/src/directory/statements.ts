@@ -65,8 +65,7 @@ export const WRITE = {
     on conflict (id) do update set node = excluded.node, public_host = excluded.public_host, state = 'live'`,
   liveShardsOfNode: "select id from shards where node = $1 and state = 'live' order by id",
   downShard: "update shards set state = 'down' where id = $1",
-  foundResidency: `insert into residency (name, incarnation, corrections) select $1, $2, 1
-    where not exists (select 1 from residency)`,
-  foundTokenKey: `insert into token_keys (id, secret, state, created_at_ms) select $1, $2, 'sealing', $3
-    where not exists (select 1 from token_keys) returning id`,
+  anyTokenKey: "select id from token_keys limit 1",
+  insertResidency: "insert into residency (name, incarnation, corrections) values ($1, $2, 1)",
+  insertTokenKey: "insert into token_keys (id, secret, state, created_at_ms) values ($1, $2, 'sealing', $3)",
 } as const;

@@ -2,9 +2,11 @@
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { encodeErrorEnvelope, ProtocolError } from "@moor/protocol";
-import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { encodeErrorEnvelope, HEADER, ProtocolError } from "@moor/protocol";
+import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 import {
+  CLOSE_FLUSH_MS,
+  CLOSE_LOOK_INTERVAL_MS,
   HEADER_BYTES_MAX,
   KEEP_ALIVE_MS,
   LISTEN_BACKLOG,
@@ -12,7 +14,8 @@ import {
   REQUEST_MS,
 } from "../server-limits.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import { createNodeExchange } from "./node-exchange.ts";
+import { mintId } from "../mint-id.ts";
+import { NodeExchange } from "./node-exchange.ts";
 import { replyError } from "./reply-error.ts";
 
 export interface HttpListenerOptions {
@@ -30,15 +33,14 @@ export interface HttpListenerOptions {
 export interface HttpListener {
   /** Port that is bound. */
   readonly port: number;
-  /** Stops accepting; idle connections end at once, busy ones when their answer is complete. */
-  stopAccepting(): void;
-  /** Resolves once every connection is closed; cuts those still open. */
+  /** Stops accepting, lets answers under way reach their peers for up to CLOSE_FLUSH_MS, then cuts. */
   close(): Promise<void>;
 }
 
 /** Binds and serves. Throws ConfigError when the address is taken or not allowed. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
-  const isLoopbackListener = isLoopbackHost(options.host);
+  const { runtime, isLeaving } = options;
+  const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host) };
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -46,30 +48,35 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
       requestTimeout: REQUEST_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
+      // Without a Host header node:http would answer by itself, without the envelope of T3.
+      requireHostHeader: false,
     },
-    (request, response) => {
-      const exchange = createNodeExchange(request, response, { ...options, isLoopbackListener });
-      void run(options, exchange);
-    },
+    (request, response) => void run(options, new NodeExchange(request, response, context)),
   );
-  server.on("clientError", (_error, socket) => answerMalformed(socket as Socket));
+  server.on("clientError", (_error, socket) => answerMalformed(socket as Socket, options.runtime));
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
-    stopAccepting: () => {
-      server.close();
-      server.closeIdleConnections();
-    },
-    close: () =>
-      new Promise((resolve) => {
-        if (!server.listening) {
-          server.closeAllConnections();
-          return resolve();
-        }
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => closeServer(server, options.runtime),
   };
+}
+
+/** Answers that are still being written reach their peers; connections that fall idle meanwhile end. */
+function closeServer(server: Server, runtime: Runtime): Promise<void> {
+  return new Promise((resolve) => {
+    let look: TimerHandle | undefined;
+    const cut = runtime.schedule(CLOSE_FLUSH_MS, () => server.closeAllConnections());
+    const closeIdle = () => {
+      server.closeIdleConnections();
+      look = runtime.schedule(CLOSE_LOOK_INTERVAL_MS, closeIdle);
+    };
+    server.close(() => {
+      runtime.cancel(cut);
+      runtime.cancel(look);
+      resolve();
+    });
+    closeIdle();
+  });
 }
 
 /** A host name or address that only this machine can reach. */
@@ -95,13 +102,15 @@ async function run(options: HttpListenerOptions, exchange: HttpExchange): Promis
   }
 }
 
-function answerMalformed(socket: Socket): void {
+/** Bytes that are no HTTP have no exchange: the envelope of T3 is written by hand. */
+function answerMalformed(socket: Socket, runtime: Runtime): void {
   if (!socket.writable) return void socket.destroy();
   const body = encodeErrorEnvelope(
     new ProtocolError("invalid_request", { message: "malformed HTTP request" }),
   );
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `${HEADER.requestId}: ${mintId("req", runtime)}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

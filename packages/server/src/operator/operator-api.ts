@@ -135,13 +135,13 @@ export class OperatorApi {
   #createKey: Handler = async (request) => {
     const input = parseKeyBody(request.body);
     const { record, key } = await this.#change(this.#options.directory.createKey(input));
-    this.#audit("key-created", request, { key_id: record.id, kind: record.kind, tunnel: record.tenant });
+    this.#audit("key-created", request, { keyId: record.id, kind: record.kind, tunnel: record.tenant });
     return { status: 201, json: createdKeyJson(record, key) };
   };
 
   #revokeKey: Handler = async (request, id) => {
     const record = await this.#change(this.#options.directory.revokeKey(id));
-    this.#audit("key-revoked", request, { key_id: record.id, kind: record.kind, tunnel: record.tenant });
+    this.#audit("key-revoked", request, { keyId: record.id, kind: record.kind, tunnel: record.tenant });
     return ok(keyJson(record));
   };
 
@@ -159,7 +159,7 @@ export class OperatorApi {
   }
 
   #audit(event: string, request: OperatorRequest, fields: LogFields): void {
-    this.#options.logger.info(event, { ...fields, request_id: request.requestId });
+    this.#options.logger.info(event, { ...fields, requestId: request.requestId });
   }
 }
 

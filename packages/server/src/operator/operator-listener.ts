@@ -73,7 +73,6 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
       return { port: listener.port };
     },
     close: async () => {
-      listener?.stopAccepting();
       await listener?.close();
     },
   };

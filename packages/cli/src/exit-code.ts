@@ -1,0 +1,25 @@
+// How a moor command ends, and the two endings that are neither success nor a wrong setting (ConfigError).
+
+/** 0 done · 1 the service refused · 2 wrong usage or configuration · 3 cannot reach the service. */
+export const EXIT_CODE = { done: 0, refused: 1, usage: 2, unreachable: 3 } as const;
+
+/** The service understood and said no. Exit code 1. */
+export class RefusedError extends Error {
+  /** A code of docs/protocol/errors.md. */
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = "RefusedError";
+    this.code = code;
+  }
+}
+
+/** Nobody answered. Exit code 3. */
+export class UnreachableError extends Error {
+  /** @param whatToCheck what the reader can do about it, as a sentence */
+  constructor(message: string, whatToCheck: string) {
+    super(`${message}\n${whatToCheck}`);
+    this.name = "UnreachableError";
+  }
+}

@@ -1,0 +1,84 @@
+// The moor program: its commands, and how whatever they throw becomes a message and an exit code.
+//
+// I1  stdout carries answers only; messages, logs and errors go to stderr.
+// I2  Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach (exit-code.ts).
+
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { ConfigError } from "@moor/runtime";
+import { registerAgentCommand } from "./commands/agent-command.ts";
+import { registerDevCommand } from "./commands/dev-command.ts";
+import { registerKeyCommand } from "./commands/key-command.ts";
+import { registerTunnelCommand } from "./commands/tunnel-command.ts";
+import { EXIT_CODE, RefusedError, UnreachableError } from "./exit-code.ts";
+import { printMessage } from "./output.ts";
+import { redactKeys } from "./redact.ts";
+
+/** Runs `moor …argv` and sets the process's exit code. Never rejects. */
+export async function main(argv: readonly string[]): Promise<void> {
+  // A reader that closes the pipe early (`| head`) has what it wanted.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === "EPIPE" ? EXIT_CODE.done : EXIT_CODE.refused);
+  });
+  process.exitCode = await runProgram(argv);
+}
+
+/** Runs `moor …argv` and gives its exit code; touches nothing of the process but its output. Never rejects. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  try {
+    await createProgram().parseAsync(argv, { from: "user" });
+    return EXIT_CODE.done;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command("moor")
+    .description("Makes a private MCP server reachable through a connection plane of your own.")
+    .version(readVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => process.stderr.write(redactKeys(text)) })
+    .showHelpAfterError("(--help tells more)")
+    .addHelpText(
+      "after",
+      "\nExample, in three terminals:\n  moor dev\n  moor tunnel create --name notes\n" +
+        "  MOOR_AGENT_KEY=… moor agent --endpoint http://127.0.0.1:8080 --tunnel ID --mcp http://127.0.0.1:3000/mcp\n\n" +
+        "Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach the service.",
+    );
+  registerDevCommand(program);
+  registerAgentCommand(program);
+  registerTunnelCommand(program);
+  registerKeyCommand(program);
+  return program;
+}
+
+/** Prints what went wrong; gives the exit code. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) {
+    // commander has printed its message or the help; help that was asked for is success.
+    return error.exitCode === 0 ? EXIT_CODE.done : EXIT_CODE.usage;
+  }
+  if (error instanceof ConfigError) {
+    printMessage(`moor: ${error.message}`);
+    return EXIT_CODE.usage;
+  }
+  if (error instanceof RefusedError) {
+    printMessage(`moor: refused (${error.code}): ${error.message}`);
+    return EXIT_CODE.refused;
+  }
+  if (error instanceof UnreachableError) {
+    printMessage(`moor: ${error.message}`);
+    return EXIT_CODE.unreachable;
+  }
+  printMessage(
+    `moor: internal error: ${error instanceof Error ? (error.stack ?? error.message) : "unknown"}`,
+  );
+  return EXIT_CODE.refused;
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { readonly version: string }).version;
+}

@@ -1,0 +1,33 @@
+// Signals as events: the first asks for a graceful end, the second for an immediate one.
+
+/** A watch on signals; as long as it is not released, they do not end the process by themselves. */
+export interface SignalWatch {
+  /** Resolves with the first signal. */
+  readonly first: Promise<NodeJS.Signals>;
+  /** Runs once when another one follows. */
+  onSecond(run: () => void): void;
+  /** Gives the signals back to Node. */
+  release(): void;
+}
+
+/** Watches `names` from now on. */
+export function nextSignal(names: readonly NodeJS.Signals[]): SignalWatch {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let count = 0;
+  let runSecond: (() => void) | undefined;
+  const onSignal = (name: NodeJS.Signals) => {
+    count += 1;
+    if (count === 1) resolve(name);
+    else runSecond?.();
+  };
+  for (const name of names) process.on(name, onSignal);
+  return {
+    first: promise,
+    onSecond: (run) => {
+      runSecond = run;
+    },
+    release: () => {
+      for (const name of names) process.off(name, onSignal);
+    },
+  };
+}
