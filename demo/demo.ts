@@ -1,0 +1,95 @@
+// `npm run demo`: a private MCP server is called through Moor, once, for everybody to see. Ends by itself, with exit code 0
+// only if every call was answered, progress came as it happened, and nothing is left behind.
+// `npm run demo -- --stay` leaves everything up until Ctrl-C and prints what a client needs.
+
+import { parseArgs } from "node:util";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createNarrator, type Narrator } from "./narrator.ts";
+import { setStage, type Stage } from "./stage.ts";
+
+const CRATES = 4;
+
+/** What an official client does, with nothing but the connector's URL and key; throws when it is not as it should be. */
+async function callThroughMoor(stage: Stage, narrator: Narrator): Promise<void> {
+  const client = new Client({ name: "demo-client", version: "1.0.0" });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(stage.tunnel.connectorUrl), {
+      requestInit: { headers: { Authorization: `Bearer ${stage.tunnel.connectorKey ?? ""}` } },
+    }),
+  );
+  narrator.say(`initialize: it speaks to "${client.getServerVersion()?.name ?? "?"}".`);
+
+  const { tools } = await client.listTools();
+  narrator.say(`tools/list: ${tools.map((tool) => tool.name).join(", ")}`);
+
+  const berths = await client.callTool({ name: "list_berths", arguments: {} });
+  narrator.say(`list_berths answers: ${textOf(berths)}`);
+
+  narrator.say(`load_ship is called for ${CRATES} crates; it takes its time.`);
+  const progressAtMs: number[] = [];
+  const loaded = await client.callTool(
+    { name: "load_ship", arguments: { ship: "Grace", crates: CRATES } },
+    {
+      onprogress: (report) => {
+        progressAtMs.push(narrator.elapsedMs());
+        narrator.say(`  progress ${report.progress}/${report.total ?? "?"}: ${report.message ?? ""}`);
+      },
+    },
+  );
+  narrator.say(`load_ship answers: ${textOf(loaded)}`);
+  if (new Set(progressAtMs).size !== CRATES) throw new Error("progress did not arrive as it happened");
+  await client.close();
+}
+
+function textOf(result: Awaited<ReturnType<Client["callTool"]>>): string {
+  const [first] = result.content;
+  return first?.type === "text" ? first.text : JSON.stringify(result.content);
+}
+
+/** Prints URL, key and a configuration to paste, then waits for Ctrl-C. Here, and only here, keys are shown. */
+async function stay({ node, tunnel }: Stage): Promise<void> {
+  const authorization = `Bearer ${tunnel.connectorKey ?? ""}`;
+  const server = { type: "http", url: tunnel.connectorUrl, headers: { Authorization: authorization } };
+  console.log(`
+Everything stays up. For your own MCP client:
+
+  URL  ${tunnel.connectorUrl}
+  key  ${tunnel.connectorKey ?? ""}
+
+${JSON.stringify({ mcpServers: { harbour: server } }, null, 2)}
+
+For the operator commands, in another terminal:
+
+  npx moor tunnel list --data ${node.dataDir}
+
+Ctrl-C ends the demo.`);
+  await new Promise<void>((resolve) => {
+    onSignal = resolve;
+  });
+  console.log();
+}
+
+/** What Ctrl-C does now. By itself it ends the demo at once; what was started is killed as the process exits. */
+let onSignal: () => void = () => process.exit(130);
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal());
+
+const { values } = parseArgs({ options: { stay: { type: "boolean", default: false } } });
+const narrator = createNarrator();
+try {
+  narrator.chapter("Setting up: all of it on this machine, with ports that were free.");
+  const stage = await setStage(narrator);
+  let leftovers: readonly string[];
+  try {
+    narrator.chapter("An official MCP client calls the server through the node.");
+    await callThroughMoor(stage, narrator);
+    if (values.stay) await stay(stage);
+  } finally {
+    narrator.chapter("Taking down.");
+    leftovers = await stage.strike();
+  }
+  if (leftovers.length > 0) throw new Error(`left behind: ${leftovers.join(", ")}`);
+  narrator.say("Agent, server and node have ended; their process groups are empty and their ports are free.");
+} catch (error) {
+  console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,28 @@
+export {
+  createAgent,
+  type Agent,
+  type AgentPorts,
+  type AgentStatus,
+} from "./agent.ts";
+export {
+  CONCURRENCY_DEFAULT,
+  parseAgentOptions,
+  wholeNumber,
+  type AgentOptions,
+  type AgentSettings,
+  type ChannelOption,
+} from "./agent-options.ts";
+export { AGENT_NAME, AGENT_VERSION } from "./agent-version.ts";
+export type { ControlPlane, PollRequest, ResponseRequest } from "./control-plane.ts";
+export type { CollectedAnswer } from "./http/collect-answer.ts";
+export type { FaultCategory } from "./http/fault-category.ts";
+export type { HeaderLine } from "./http/header-lines.ts";
+export {
+  listenForHealth,
+  parseHealthAddress,
+  type HealthAddress,
+  type HealthListener,
+} from "./health-listener.ts";
+export { PollClient, type PollFailure, type PollResult, type PollWish } from "./poll-client.ts";
+export { createRawDump, type RawDump } from "./raw-dump.ts";
+export { judgeReadiness, type Readiness, type ReadinessFacts } from "./readiness.ts";

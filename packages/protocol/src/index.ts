@@ -1,0 +1,17 @@
+export * from "./capabilities.ts";
+export * from "./correction.ts";
+export * from "./error-table.ts";
+export * from "./http-date.ts";
+export type { ScanFailure } from "./json-cursor.ts";
+export * from "./json-parts.ts";
+export * from "./json-scan.ts";
+export { stringText } from "./json-string.ts";
+export * from "./limits.ts";
+export * from "./names.ts";
+export * from "./poll-answer.ts";
+export * from "./poll-backoff.ts";
+export * from "./poll-routing.ts";
+export * from "./response-timeout.ts";
+export * from "./retry-after.ts";
+export * from "./server-info.ts";
+export * from "./tunnel-failure.ts";
