@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
-import { startNode, type MoorNode } from "@moor/server";
+import { devNode, startNode, type MoorNode } from "@moor/server";
 import { createTempDir, until, verifies, within, type TempDir } from "@moor/testkit";
 
 interface Created {
@@ -42,7 +42,8 @@ describe("public listener", () => {
       operatorHost: "127.0.0.1",
       operatorPort: 0,
       dataDir: folder.path,
-      shardCount: 1,
+      node: devNode(1),
+      directory: { kind: "sqlite" },
       runtime: createNodeRuntime(),
       logger: createSilentLogger(),
     });

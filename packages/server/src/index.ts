@@ -1,5 +1,18 @@
 export { startNode, type MoorNode } from "./node.ts";
-export { SHARDS_PER_NODE_MAX, type NodeOptions } from "./node-options.ts";
+export {
+  ENTRY_MODES,
+  NODE_ROLES,
+  SHARDS_PER_NODE_MAX,
+  type DirectoryOption,
+  type EntryMode,
+  type InternalOptions,
+  type NodeIdentity,
+  type NodeOptions,
+  type NodeRole,
+  type NodeShard,
+  type TlsFiles,
+} from "./node-options.ts";
+export { devNode } from "./dev-node.ts";
 export { loadOperatorToken, OPERATOR_FILE, type OperatorFile } from "./operator/operator-file.ts";
 export { openSqliteDirectory } from "./directory/sqlite-directory.ts";
 export type {

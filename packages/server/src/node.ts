@@ -4,15 +4,15 @@
 // I1  A node serves only what it has bound completely: a start that fails leaves nothing behind.
 // I2  Leaving: readiness off, polls end, calls finish within the grace, then listeners and files close.
 
-import { ConfigError, type Runtime } from "@moor/runtime";
-import { parseShardId, type Directory, type Replica, type ShardId } from "./directory/directory.ts";
+import type { Runtime } from "@moor/runtime";
+import type { Directory, Replica, ShardId } from "./directory/directory.ts";
 import { openSqliteDirectory } from "./directory/sqlite-directory.ts";
 import { ByteBudget } from "./entry/byte-budget.ts";
 import { Entry } from "./entry/entry.ts";
 import type { EntryContext } from "./entry/entry-context.ts";
 import { SeenRecorder } from "./entry/seen-recorder.ts";
 import { openHttpListener, type HttpListener } from "./http/http-listener.ts";
-import { SHARDS_PER_NODE_MAX, type NodeOptions } from "./node-options.ts";
+import type { NodeOptions } from "./node-options.ts";
 import { createMetrics, type Metrics } from "./operator/metrics.ts";
 import { loadOperatorToken, writeOperatorFile } from "./operator/operator-file.ts";
 import { createOperatorListener, type OperatorListener } from "./operator/operator-listener.ts";
@@ -33,7 +33,6 @@ export interface MoorNode {
 
 /** Starts a node on an embedded directory. Throws ConfigError for what cannot be bound, opened or used. */
 export async function startNode(options: NodeOptions): Promise<MoorNode> {
-  assertShardCount(options.shardCount);
   const { directory, replica } = await openSqliteDirectory({
     dir: options.dataDir,
     runtime: options.runtime,
@@ -89,19 +88,20 @@ class NodeParts {
   }
 
   async start(): Promise<void> {
-    const { logger, dataDir, shardCount } = this.#options;
-    const shardIds = shardNames(shardCount);
+    const { logger, dataDir, node } = this.#options;
     await this.#directory.registerNode({
-      id: "dev",
+      id: node.id,
       incarnation: this.#entryId,
-      shards: shardIds.map((id) => ({ id, publicHost: `${id}.moor.localhost` })),
+      shards: node.shards,
     });
-    for (const id of shardIds) this.#openShard(id);
+    for (const { id } of node.shards) this.#openShard(id);
     this.#countAtScrape();
     await this.#openPublicListener();
     await this.#openOperatorListener();
     this.#isReady = true;
-    logger.info("node-ready", { endpoint: this.endpoint, operator: this.operatorUrl, dataDir, shardCount });
+    const shards = node.shards.map(({ id }) => id).join(",");
+    const { endpoint, operatorUrl } = this;
+    logger.info("node-ready", { node: node.id, endpoint, operator: operatorUrl, dataDir, shards });
   }
 
   close(graceMs: number): Promise<void> {
@@ -193,16 +193,6 @@ class NodeParts {
       this.#metrics.callsQueued.set(callsQueued);
     };
   }
-}
-
-function assertShardCount(shardCount: number): void {
-  if (Number.isInteger(shardCount) && shardCount >= 1 && shardCount <= SHARDS_PER_NODE_MAX) return;
-  throw new ConfigError("--shards", String(shardCount), `an integer 1–${SHARDS_PER_NODE_MAX}`);
-}
-
-/** `s1`, `s2`, …: stable over restarts, so that placements keep their meaning. */
-function shardNames(shardCount: number): ShardId[] {
-  return Array.from({ length: shardCount }, (_, at) => parseShardId(`s${at + 1}`) as ShardId);
 }
 
 /** 16 hex characters from 64 random bits: new at each start. */

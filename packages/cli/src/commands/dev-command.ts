@@ -48,7 +48,7 @@ export function registerDevCommand(program: Command): void {
       7070,
     )
     .option("--data <dir>", `data directory (default: ${defaultDataDir()})`)
-    .option("--shards <n>", "shards in this process", integerOption("--shards", 1, 64), 1)
+    .option("--shards <n>", "shards in this process", integerOption("--shards", 1, 64), 2)
     .addOption(
       new Option("--log-level <level>", "least severe log line").choices([...LOG_LEVELS]).default("info"),
     )
@@ -63,7 +63,7 @@ export function registerDevCommand(program: Command): void {
 async function runDev(options: DevOptions): Promise<void> {
   const signals = nextSignal(["SIGTERM", "SIGINT"]);
   // Imported here: the other commands do not need a server to start.
-  const { startNode } = await import("@moor/server");
+  const { devNode, startNode } = await import("@moor/server");
   const dataDir = resolve(options.data ?? defaultDataDir());
   const node = await startNode({
     host: options.host,
@@ -71,7 +71,9 @@ async function runDev(options: DevOptions): Promise<void> {
     operatorHost: "127.0.0.1",
     operatorPort: options.operatorPort,
     dataDir,
-    shardCount: options.shards,
+    node: devNode(options.shards),
+    directory: { kind: "sqlite" },
+    isCorrectionsOnAtFirst: true,
     runtime: createNodeRuntime(),
     logger: createLogger({ level: options.logLevel }),
   });
