@@ -69,6 +69,9 @@ export const ERROR_TABLE = {
   not_found: notFound(404, "T1", "There is nothing at this path."),
   tunnel_not_found: notFound(404, "T3", "There is no such tunnel."),
   key_not_found: notFound(404, "T2", "There is no such key."),
+  shard_not_found: notFound(404, "R22", "There is no such shard."),
+  job_not_found: notFound(404, "R22", "There is no such job."),
+  token_key_not_found: notFound(404, "R23", "There is no such token key."),
   session_not_found: notFound(404, "T8", "The MCP session is gone: initialize anew."),
   pending_request_not_found: notFound(
     404,
@@ -120,6 +123,11 @@ export const ERROR_TABLE = {
     "backoff",
     "T3",
     "Changes are not possible while the directory is down.",
+  ),
+  directory_regressed: unavailable(
+    "backoff",
+    "R22",
+    "The directory knows less than this node has seen; changes wait for moor directory fence.",
   ),
   deadline_exceeded: mayHaveRun(504, "T7", "The command's deadline passed before its answer came."),
 } as const satisfies Readonly<Record<string, ErrorRow>>;

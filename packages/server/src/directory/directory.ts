@@ -1,75 +1,32 @@
-// What a node asks of the directory (the durable authority) and of its replica (the local read copy).
+// What a node asks of the directory: the durable authority of tenants, placements, keys, shards, nodes, moves and jobs.
 //
-// Spec: T1, T2, T7, T10. Design: "Directory, changes, replicas".
+// Spec: T1, T2, T7, T10, R22. Design: "Directory, changes, replicas".
 // I1  Every mutation and its `changes` rows commit in one transaction; a promise resolves after the commit is durable
 //     AND the replica of this node shows it.
 // I2  Nothing on the path of a call reads anything but the replica, which is synchronous and survives the directory.
-// I3  A placement's revision only grows (max of last + 1 and wall-clock microseconds, below 2^53).
+// I3  A revision is given to one placement once: the next is max(last + 1, database time in microseconds), below 2^53.
+// I4  A change whose COMMIT got no answer is looked up again; only when that is impossible too is its outcome unknown.
 
 import type { TunnelId } from "@moor/protocol";
 import type { Secret } from "@moor/runtime";
-import type { KeyKind } from "./keys.ts";
+import type {
+  AccessMode,
+  Job,
+  JobState,
+  KeyRecord,
+  MadeMove,
+  Move,
+  NodeId,
+  NodeRole,
+  Page,
+  PageRequest,
+  ShardId,
+  TokenKeyRecord,
+  TunnelRecord,
+} from "./records.ts";
 
-declare const shardIdBrand: unique symbol;
-/** A shard's name: `^[a-z0-9][a-z0-9-]{0,62}$`, a DNS label. */
-export type ShardId = string & { readonly [shardIdBrand]: "ShardId" };
-
-/** `text` as a shard id, or undefined when it is not a DNS label in lower case. */
-export function parseShardId(text: string): ShardId | undefined {
-  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text) ? (text as ShardId) : undefined;
-}
-
-/** Where a tenant lives. The placement with the higher revision wins, wherever it is known from. */
-export interface Placement {
-  readonly shard: ShardId;
-  /** Microseconds-since-1970-like counter, 1 … 2^53 − 1. */
-  readonly revision: number;
-}
-
-/** Every access mode of a tunnel's connector. Spec T10. */
-export const ACCESS_MODES = ["key", "passthrough", "open"] as const;
-/** Who may call the connector: bearers of a connector key, whoever the MCP server lets in, or anyone. Spec T10. */
-export type AccessMode = (typeof ACCESS_MODES)[number];
-
-/** A tunnel as the directory knows it. */
-export interface TunnelRecord {
-  readonly id: TunnelId;
-  readonly name: string;
-  readonly description: string;
-  readonly access: AccessMode;
-  /** Longest time a command may take, milliseconds, 1_000–900_000. Spec T7. */
-  readonly deadlineMs: number;
-  readonly createdAtMs: number;
-  /** An agent has polled it once, ever. Spec T12. */
-  readonly isSeen: boolean;
-  readonly placement: Placement;
-}
-
-/** A key as the directory knows it: never its text. */
-export interface KeyRecord {
-  /** `key_` and 24 hexadecimal digits; not secret. */
-  readonly id: string;
-  readonly kind: KeyKind;
-  /** The tunnel (or home) the key belongs to. */
-  readonly tenant: string;
-  readonly label: string;
-  /** First characters of the key's text, safe to show. */
-  readonly prefix: string;
-  readonly createdAtMs: number;
-  readonly isRevoked: boolean;
-}
-
-/** Every kind of row the feed tells about. */
-export type ChangeKind = "tunnel" | "key" | "placement" | "token-key" | "shard" | "node";
-
-/** One row of the feed: something about `id` changed (or `id` is gone) at `seq`; read the replica for what it is now. */
-export interface Change {
-  /** Grows by at least one from change to change. */
-  readonly seq: number;
-  readonly kind: ChangeKind;
-  /** Tunnel id, key id, tenant id (for `placement`), token key id, shard id or node id. */
-  readonly id: string;
-}
+export * from "./records.ts";
+export type * from "./replica.ts";
 
 /** What a new tunnel may be given; everything has a default. */
 export interface TunnelInput {
@@ -91,37 +48,79 @@ export interface CreatedTunnel {
   readonly connectorKey: Secret | null;
 }
 
-/** One page of a list in id order. */
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  /** Opaque cursor for `after`, or null on the last page. */
-  readonly next: string | null;
-}
-
-/** Which page of a list. */
-export interface PageRequest {
-  /** Items on the page, 1–500. */
-  readonly limit: number;
-  /** A `next` of an earlier page. */
-  readonly after?: string;
-}
-
 /** The kinds of key a tunnel can have. */
 export type TunnelKeyKind = "agent" | "connector";
 
-/** A node that starts, with the shards it runs. */
-export interface NodeRegistration {
-  /** Stable over restarts, so that shards a node stops running are known to be its own. */
-  readonly id: string;
+/** One start of a node. */
+export interface NodeIncarnation {
+  readonly id: NodeId;
   /** New at each start. */
   readonly incarnation: string;
+}
+
+/** A node that starts, with the shards it runs. */
+export interface NodeRegistration extends NodeIncarnation {
   readonly shards: readonly { readonly id: ShardId; readonly publicHost: string }[];
+  /** Where its peers reach it. Default empty: it has none. */
+  readonly internalUrl?: string;
+  /** Default entry and shard. */
+  readonly roles?: readonly NodeRole[];
+  /** Version of its program, up to 64 characters. Default empty. */
+  readonly version?: string;
+}
+
+/** Who orders a change, for the audit. */
+export interface Order {
+  /** 1–128 characters without control characters. */
+  readonly actor: string;
+  /** Up to 1_024 characters. Default empty. */
+  readonly reason?: string;
+}
+
+/** One tenant to move. */
+export interface MoveOrder {
+  /** `move_` and 32 hexadecimal digits (`mintMoveId`); a second order with the id of a made move makes nothing new. */
+  readonly moveId: string;
+  readonly tenant: string;
+  readonly to: ShardId;
+  /** Moves it only from there. */
+  readonly from?: ShardId;
+}
+
+/** What a new job is to do. */
+export interface JobInput extends Order {
+  readonly selector: Job["selector"];
+  /** Moves a second, 0.01–10_000. */
+  readonly ratePerS: number;
+}
+
+/** What the leader notes about a job's progress; fields that are absent stay. */
+export interface JobProgress {
+  readonly id: string;
+  readonly moved?: number;
+  readonly cursor?: string;
+  readonly state?: Exclude<JobState, "running" | "aborted">;
+  /** With state `failed`: why, up to 1_024 characters. */
+  readonly error?: string;
+}
+
+/** What `check` found. */
+export interface DirectoryCheck {
+  /** Rows of each table. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly seq: number;
+  /** Highest revision given out. */
+  readonly lastRevision: number;
+  /** What is wrong, a sentence each; empty when all is well. At most 100. */
+  readonly problems: readonly string[];
 }
 
 /**
- * The durable authority. Every method may reject with a ProtocolError: `directory_unavailable` (nothing was changed, or
- * the outcome of a change is not known: read it back), `tunnel_not_found`, `key_not_found`, `invalid_request` (with
- * `param`), `conflict`.
+ * The durable authority. Every method may reject with a ProtocolError:
+ * - `directory_unavailable`: nothing was changed, unless `error.data.outcome` is `"unknown"`: then read it back by id;
+ * - `directory_regressed`: it knows less than this node has seen (R22); nothing was changed;
+ * - `tunnel_not_found`, `key_not_found`, `shard_not_found`, `job_not_found`, `token_key_not_found`, `invalid_request`
+ *   (with `param`), `conflict`.
  */
 export interface Directory {
   /** Creates, places on a live shard and keys a tunnel in one transaction: it works at once (T1). */
@@ -143,37 +142,75 @@ export interface Directory {
   listKeys(page: PageRequest & { readonly tunnel?: TunnelId }): Promise<Page<KeyRecord>>;
   /** Notes that agents have polled these tunnels; unknown ids and tunnels already noted cost nothing. Spec T12. */
   recordSeen(ids: readonly TunnelId[]): Promise<void>;
+
   /**
    * Makes a node and its shards known and live. Shards that this node ran before and does not name any more are down,
-   * and their tenants are placed on live shards in the same transaction.
+   * and their tenants are placed on live shards. `conflict` when another node runs one of the shards: it has neither
+   * left nor been silent for a minute.
    */
   registerNode(node: NodeRegistration): Promise<void>;
+  /** The node says good-bye: it is `left`, its shards are down and keep their tenants. Of an older start: nothing. */
+  leaveNode(node: NodeIncarnation): Promise<void>;
+  /**
+   * Renews the leases of a node and of these shards of its, on a connection of its own. `seq` is what its replica
+   * shows. `conflict` when the node was started anew since; `directory_unavailable` within 5 s.
+   */
+  renewLeases(lease: {
+    readonly node: NodeId;
+    readonly incarnation: string;
+    readonly shards: readonly ShardId[];
+    readonly seq?: number;
+  }): Promise<void>;
+  /** Takes or keeps the leader's lease for `ttlMs` milliseconds of the database's time; false while another holds it. */
+  tryLead(lease: {
+    readonly node: NodeId;
+    readonly incarnation: string;
+    readonly ttlMs: number;
+  }): Promise<boolean>;
+
+  /**
+   * Moves one tenant. Asked again with the id of a move that was made, it gives that move. `conflict` when the target
+   * is not live, or the tenant is there already.
+   */
+  moveTenant(order: MoveOrder & Order & { readonly job?: string }): Promise<MadeMove>;
+  /**
+   * Moves up to 500 tenants in one transaction, as a step of a job whose leader this node is (else `conflict`). Tenants
+   * that are gone, elsewhere than `from`, or there already are left out of the answer.
+   */
+  moveTenants(
+    order: Order & { readonly moves: readonly MoveOrder[]; readonly job: string },
+  ): Promise<readonly MadeMove[]>;
+  /** A move by its id, from the authority. */
+  findMove(moveId: string): Promise<Move | undefined>;
+  /** Moves, newest first. */
+  listMoves(page: PageRequest & { readonly tenant?: string }): Promise<Page<Move>>;
+
+  /** `conflict` while another job runs from the same shard. */
+  createJob(input: JobInput): Promise<Job>;
+  /** For the leader only, on a running job (else `conflict`). */
+  updateJob(progress: JobProgress): Promise<Job>;
+  getJob(id: string): Promise<Job>;
+  /** Jobs, newest first. */
+  listJobs(page: PageRequest & { readonly state?: JobState }): Promise<Page<Job>>;
+  /** Ends a running job within its batch; aborting an aborted one does nothing, another ended one is a `conflict`. */
+  abortJob(id: string, order: Order): Promise<Job>;
+
+  /** Turns corrections of polls on or off in the residency. Spec R25. */
+  setCorrections(isOn: boolean, order: Order): Promise<void>;
+  /** Adds a token key that is accepted, not yet used. */
+  addTokenKey(order: Order): Promise<TokenKeyRecord>;
+  /**
+   * Seals new tokens with an accepted key from now on; the key before it stays accepted. `conflict` while a live node
+   * is known not to have it yet.
+   */
+  promoteTokenKey(id: string, order: Order): Promise<TokenKeyRecord>;
+  /**
+   * Places every tenant whose tokens the key seals anew where it is, at a new revision, then forgets the key.
+   * `conflict` for the one that seals. Interrupted, it may be asked again.
+   */
+  retireTokenKey(id: string, order: Order): Promise<void>;
+  listTokenKeys(): Promise<readonly TokenKeyRecord[]>;
+
   /** Ends pending mutations, then lets go of files, connections and the lock. */
   close(): Promise<void>;
-}
-
-/** A key that seals tokens. */
-export interface SealingKey {
-  readonly id: string;
-  /** 32 random bytes. */
-  readonly secret: Uint8Array;
-  /** `sealing`: new tokens are sealed with it; `accepted`: tokens sealed with it still open. */
-  readonly state: "sealing" | "accepted";
-}
-
-/** This node's local read copy. Synchronous: the only thing the path of a call reads. */
-export interface Replica {
-  /** Newest change this copy shows. */
-  readonly seq: number;
-  tunnel(id: string): TunnelRecord | undefined;
-  /** The key with this SHA-256, or undefined when there is none or it is revoked. */
-  keyByHash(hash: Uint8Array): KeyRecord | undefined;
-  /** A key by its id, revoked ones included: for asking again after a `key` change. */
-  key(id: string): KeyRecord | undefined;
-  /** At least one, the sealing one first. */
-  sealingKeys(): readonly SealingKey[];
-  /** Name of the residency, e.g. `global`. */
-  residency(): string;
-  /** Calls `listener` after each change is readable here, in order; returns how to stop. A throwing listener is logged. */
-  onChange(listener: (change: Change) => void): () => void;
 }
