@@ -7,8 +7,10 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "@moor/runtime";
 import { registerAgentCommand } from "./commands/agent-command.ts";
+import { registerConfigCommand } from "./commands/config-command.ts";
 import { registerDevCommand } from "./commands/dev-command.ts";
 import { registerKeyCommand } from "./commands/key-command.ts";
+import { registerServeCommand } from "./commands/serve-command.ts";
 import { registerTunnelCommand } from "./commands/tunnel-command.ts";
 import { EXIT_CODE, RefusedError, UnreachableError } from "./exit-code.ts";
 import { printMessage } from "./output.ts";
@@ -48,9 +50,11 @@ function createProgram(): Command {
         "Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach the service.",
     );
   registerDevCommand(program);
+  registerServeCommand(program);
   registerAgentCommand(program);
   registerTunnelCommand(program);
   registerKeyCommand(program);
+  registerConfigCommand(program);
   return program;
 }
 

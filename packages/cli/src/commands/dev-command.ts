@@ -3,11 +3,12 @@
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { createLogger, createNodeRuntime, LOG_LEVELS, type LogLevel } from "@moor/runtime";
+import type { MoorNode } from "@moor/server";
 import { commandName } from "../command-name.ts";
 import { defaultDataDir } from "../data-dir.ts";
 import { integerOption } from "../option-parsers.ts";
-import { printAnswer, printJson, printMessage } from "../output.ts";
-import { nextSignal } from "../signals.ts";
+import { printAnswer, printJson } from "../output.ts";
+import { runNode } from "../run-node.ts";
 
 /** Time that calls under way get after the first signal. Milliseconds. */
 const STOP_GRACE_MS = 10_000;
@@ -20,13 +21,6 @@ interface DevOptions {
   readonly shards: number;
   readonly logLevel: LogLevel;
   readonly json?: boolean;
-}
-
-/** What a started node tells the reader. */
-interface DevAddresses {
-  readonly endpoint: string;
-  readonly operatorUrl: string;
-  readonly dataDir: string;
 }
 
 /** Adds `dev` to the program. */
@@ -61,31 +55,30 @@ export function registerDevCommand(program: Command): void {
 }
 
 async function runDev(options: DevOptions): Promise<void> {
-  const signals = nextSignal(["SIGTERM", "SIGINT"]);
-  // Imported here: the other commands do not need a server to start.
-  const { devNode, startNode } = await import("@moor/server");
-  const dataDir = resolve(options.data ?? defaultDataDir());
-  const node = await startNode({
-    host: options.host,
-    port: options.port,
-    operatorHost: "127.0.0.1",
-    operatorPort: options.operatorPort,
-    dataDir,
-    node: devNode(options.shards),
-    directory: { kind: "sqlite" },
-    isCorrectionsOnAtFirst: true,
-    runtime: createNodeRuntime(),
-    logger: createLogger({ level: options.logLevel }),
+  await runNode({
+    start: async () => {
+      // Imported here: the other commands do not need a server to start.
+      const { devNode, startNode } = await import("@moor/server");
+      return startNode({
+        node: devNode(options.shards),
+        directory: { kind: "sqlite" },
+        isCorrectionsOnAtFirst: true,
+        host: options.host,
+        port: options.port,
+        operatorHost: "127.0.0.1",
+        operatorPort: options.operatorPort,
+        dataDir: resolve(options.data ?? defaultDataDir()),
+        runtime: createNodeRuntime(),
+        logger: createLogger({ level: options.logLevel }),
+      });
+    },
+    announce: (node) => announce(node, options),
+    graceMs: STOP_GRACE_MS,
+    isQuiet: options.json === true,
   });
-  announce(node, options);
-  await signals.first;
-  if (options.json !== true) printMessage("Stopping; once more to stop at once.");
-  signals.onSecond(() => process.exit(1));
-  await node.close({ graceMs: STOP_GRACE_MS });
-  signals.release();
 }
 
-function announce(node: DevAddresses, options: DevOptions): void {
+function announce(node: MoorNode, options: DevOptions): void {
   const { endpoint, operatorUrl, dataDir } = node;
   if (options.json === true) {
     return printJson({ event: "ready", endpoint, operator: operatorUrl, data: dataDir });

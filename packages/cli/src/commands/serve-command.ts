@@ -1,0 +1,64 @@
+// `moor serve --config FILE`: a node of a deployment in this process.
+
+import type { Command } from "commander";
+import { createLogger, createNodeRuntime } from "@moor/runtime";
+import type { MoorNode } from "@moor/server";
+import type { LoadedConfig } from "@moor/server/config";
+import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
+import { printAnswer, printJson } from "../output.ts";
+import { runNode } from "../run-node.ts";
+
+interface ServeOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+/** Adds `serve` to the program. */
+export function registerServeCommand(program: Command): void {
+  const serve = program
+    .command("serve")
+    .description("run a node of a deployment until it is told to stop")
+    .requiredOption("--config <file>", "configuration, JSON; `moor config schema` prints its schema")
+    .option("--json", "print one JSON line when it serves");
+  addSettingOptions(serve)
+    .addHelpText(
+      "after",
+      "\nFlags win over MOOR_… variables, variables over the file. Secrets come from files or variables only:\n" +
+        "MOOR_DATABASE_URL or directory.postgres.urlFile, and nodeSecretFile.\n\n" +
+        "Examples:\n  moor serve --config moor.json\n  moor serve --config moor.json --public-port 0 --json",
+    )
+    .action((options: ServeOptions, command: Command) => runServe(options, command));
+}
+
+async function runServe(options: ServeOptions, command: Command): Promise<void> {
+  const loaded = await loadCommandConfig(options.config, command);
+  await runNode({
+    start: () => start(loaded),
+    announce: (node) => announce(node, loaded, options.json === true),
+    graceMs: loaded.config.graceMs,
+    isQuiet: options.json === true,
+  });
+}
+
+async function start({ config }: LoadedConfig): Promise<MoorNode> {
+  const { startNode } = await import("@moor/server");
+  const { configNodeOptions } = await import("@moor/server/config");
+  const logger = createLogger({ level: config.logLevel }).child({ node: config.id });
+  return startNode(configNodeOptions(config, { env: process.env, runtime: createNodeRuntime(), logger }));
+}
+
+function announce(node: MoorNode, { config }: LoadedConfig, isJson: boolean): void {
+  const { endpoint, operatorUrl, dataDir } = node;
+  if (isJson) {
+    return printJson({ event: "ready", node: config.id, endpoint, operator: operatorUrl, data: dataDir });
+  }
+  printAnswer(
+    [
+      `Node ${config.id} of residency ${config.residency} serves at ${endpoint}`,
+      `  roles              ${config.roles.join(", ")}`,
+      `  shards             ${config.shards.join(", ") || "none"}`,
+      `  operator listener  ${operatorUrl}`,
+      `  data               ${dataDir}`,
+    ].join("\n"),
+  );
+}

@@ -1,0 +1,79 @@
+// A configuration as the options a node is started with.
+//
+// I1  Secrets and files are read here, before the node opens anything: a bad one ends the start with exit code 2.
+
+import { accessSync, constants } from "node:fs";
+import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { parseShardId, type ShardId } from "../directory/directory.ts";
+import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
+import type { NodeConfig } from "./config-schema.ts";
+import { readDatabaseUrl, readNodeSecret } from "./config-secrets.ts";
+
+/** What options need besides the configuration. */
+export interface NodeSurroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+/** Domain of shards' hosts where the configuration names none. */
+const SHARD_DOMAIN_DEFAULT = "moor.localhost";
+
+/** The options that `config` means. Throws ConfigError for a secret or file that cannot be used. */
+export function configNodeOptions(
+  config: NodeConfig,
+  { env, runtime, logger }: NodeSurroundings,
+): NodeOptions {
+  const { public: listener, operator, nodeSecretFile } = config;
+  const internal = internalOptions(config);
+  assertReadable("public.tls", listener.tls);
+  assertReadable("internal.tls", internal?.tls);
+  return {
+    node: { id: config.id, roles: config.roles, shards: shardsOf(config), entryMode: config.entryMode },
+    residency: config.residency,
+    directory: directoryOption(config, env),
+    ...(nodeSecretFile === undefined ? {} : { nodeSecret: readNodeSecret(nodeSecretFile) }),
+    host: listener.host,
+    port: listener.port,
+    ...(listener.tls === undefined ? {} : { publicTls: listener.tls }),
+    operatorHost: operator.host,
+    operatorPort: operator.port,
+    ...(internal === undefined ? {} : { internal }),
+    dataDir: config.data,
+    ...(listener.url === undefined ? {} : { publicUrl: listener.url }),
+    corsOrigins: config.corsOrigins,
+    optionNames: { publicPort: "public.port", operatorPort: "operator.port" },
+    runtime,
+    logger,
+  };
+}
+
+function directoryOption({ directory }: NodeConfig, env: NodeSurroundings["env"]): DirectoryOption {
+  if (directory.postgres === undefined) return { kind: "sqlite" };
+  return { kind: "postgres", url: readDatabaseUrl(directory.postgres, env) };
+}
+
+/** A node of a shared directory has peers: without settings it listens for them on loopback. */
+function internalOptions({ internal, directory }: NodeConfig): InternalOptions | undefined {
+  if (internal === undefined) {
+    return directory.postgres === undefined ? undefined : { host: "127.0.0.1", port: 0 };
+  }
+  const { host, port, url, tls } = internal;
+  return { host, port, ...(url === undefined ? {} : { url }), ...(tls === undefined ? {} : { tls }) };
+}
+
+function shardsOf({ shards, shardDomain, public: { url } }: NodeConfig): NodeShard[] {
+  const domain = shardDomain ?? (url === undefined ? SHARD_DOMAIN_DEFAULT : new URL(url).hostname);
+  return shards.map((name) => ({ id: parseShardId(name) as ShardId, publicHost: `${name}.${domain}` }));
+}
+
+function assertReadable(option: string, files: TlsFiles | undefined): void {
+  for (const [key, file] of Object.entries({ ...files })) {
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (error) {
+      const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+      throw new ConfigError(`${option}.${key}`, `${file} (${reason})`, "a PEM file this user can read");
+    }
+  }
+}

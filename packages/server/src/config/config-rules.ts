@@ -1,0 +1,82 @@
+// What settings owe each other. Each rule names the setting to change and what it would accept.
+//
+// Design: "Listeners", "Peer link". I1  What leaves this machine is protected: the operator listener does not, the peer
+// listener does only with mutual TLS.
+
+import type { z } from "zod";
+import { isLoopbackHost } from "../http/http-listener.ts";
+import type { NodeConfig } from "./config-schema.ts";
+
+interface Rule {
+  readonly at: readonly string[];
+  readonly expected: string;
+  readonly isBroken: (config: NodeConfig) => boolean;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    at: ["shards"],
+    expected: 'at least one shard, since roles has "shard"',
+    isBroken: ({ roles, shards }) => roles.includes("shard") && shards.length === 0,
+  },
+  {
+    at: ["shards"],
+    expected: 'none, since roles lacks "shard"',
+    isBroken: ({ roles, shards }) => !roles.includes("shard") && shards.length > 0,
+  },
+  {
+    at: ["shards"],
+    expected: "each shard once",
+    isBroken: ({ shards }) => new Set(shards).size < shards.length,
+  },
+  {
+    at: ["entryMode"],
+    expected: 'replica, since roles lacks "entry"',
+    isBroken: ({ roles, entryMode }) => !roles.includes("entry") && entryMode === "bootstrap",
+  },
+  {
+    at: ["directory"],
+    expected: 'exactly one of {"sqlite":true} and {"postgres":{…}}',
+    isBroken: ({ directory }) => (directory.sqlite === undefined) === (directory.postgres === undefined),
+  },
+  {
+    at: ["directory", "postgres"],
+    expected: "at most one of urlFile and env",
+    isBroken: ({ directory: { postgres } }) => postgres?.urlFile !== undefined && postgres.env !== undefined,
+  },
+  {
+    at: ["roles"],
+    expected: '"shard" among them: a directory of one node is used by that node alone',
+    isBroken: ({ directory, roles }) => directory.sqlite === true && !roles.includes("shard"),
+  },
+  {
+    at: ["nodeSecretFile"],
+    expected: "a file with 32 bytes that every node of the residency has, since directory is postgres",
+    isBroken: ({ directory, nodeSecretFile }) =>
+      directory.postgres !== undefined && nodeSecretFile === undefined,
+  },
+  {
+    at: ["operator", "host"],
+    expected: "a loopback address: the operator listener speaks plain HTTP",
+    isBroken: ({ operator }) => !isLoopbackHost(operator.host),
+  },
+  {
+    at: ["internal", "tls"],
+    expected: "caFile, certFile and keyFile, since internal.host is no loopback address",
+    isBroken: ({ internal }) =>
+      internal !== undefined && !isLoopbackHost(internal.host) && internal.tls === undefined,
+  },
+  {
+    at: ["internal", "url"],
+    expected: "the address that other nodes dial, since internal.host is every address of this machine",
+    isBroken: ({ internal }) =>
+      internal !== undefined && ["0.0.0.0", "::"].includes(internal.host) && internal.url === undefined,
+  },
+];
+
+/** Adds an issue for each broken rule. */
+export function checkRules(config: NodeConfig, context: z.RefinementCtx<NodeConfig>): void {
+  for (const { at, expected, isBroken } of RULES) {
+    if (isBroken(config)) context.addIssue({ code: "custom", path: [...at], message: expected });
+  }
+}

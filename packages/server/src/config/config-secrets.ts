@@ -1,0 +1,66 @@
+// The secrets that a configuration names: read from their file or variable, never from the configuration itself.
+//
+// I1  A message about a secret names its place and never repeats a part of it.
+
+import { readFileSync } from "node:fs";
+import { ConfigError, Secret } from "@moor/runtime";
+import { DATABASE_URL_VARIABLE } from "./config-settings.ts";
+import type { NodeConfig } from "./config-schema.ts";
+
+/** Size of a node secret, bytes. */
+const NODE_SECRET_BYTES = 32;
+
+const URL_EXPECTED = "a postgres:// URL with a host and a database";
+
+/** The URL of the database. Throws ConfigError when it cannot be read or is none. */
+export function readDatabaseUrl(
+  postgres: NonNullable<NodeConfig["directory"]["postgres"]>,
+  env: Readonly<Record<string, string | undefined>>,
+): Secret {
+  const { urlFile, env: variable = DATABASE_URL_VARIABLE } = postgres;
+  const name = urlFile === undefined ? variable : "directory.postgres.urlFile";
+  const text = (
+    urlFile === undefined ? (env[variable] ?? "") : readSecretFile(name, urlFile).toString()
+  ).trim();
+  if (text === "") throw new ConfigError(name, "nothing", URL_EXPECTED);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["postgres:", "postgresql:"].includes(url.protocol)) {
+    throw new ConfigError(name, "something else (not shown)", URL_EXPECTED);
+  }
+  return new Secret(text);
+}
+
+/** `url` as it may be shown: without password and parameters. */
+export function maskDatabaseUrl(url: Secret): string {
+  const { protocol, username, password, host, pathname } = new URL(url.reveal());
+  const user = username === "" ? "" : `${username}${password === "" ? "" : ":***"}@`;
+  return `${protocol}//${user}${host}${pathname}`;
+}
+
+/**
+ * The bytes of a node secret: the file has 64 hexadecimal digits, or 32 bytes in base64 or base64url, and may end in
+ * white space. Throws ConfigError for `nodeSecretFile`.
+ */
+export function readNodeSecret(file: string): Uint8Array {
+  const text = readSecretFile("nodeSecretFile", file).toString("latin1").trim();
+  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : decodeBase64(text);
+  if (bytes?.length === NODE_SECRET_BYTES) return bytes;
+  throw new ConfigError(
+    "nodeSecretFile",
+    `${file} with ${text.length} characters`,
+    "a file with 64 hexadecimal digits or 32 bytes in base64, e.g. by: openssl rand -hex 32",
+  );
+}
+
+function decodeBase64(text: string): Uint8Array | undefined {
+  return /^[0-9A-Za-z+/_-]{43}=?$/.test(text) ? Buffer.from(text, "base64") : undefined;
+}
+
+function readSecretFile(option: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    throw new ConfigError(option, `${file} (${reason})`, "a file this user can read");
+  }
+}
