@@ -53,3 +53,18 @@ export const CLOSE_FLUSH_MS = 5_000;
 
 /** How often a closing listener looks for connections that fell idle. Milliseconds. */
 export const CLOSE_LOOK_INTERVAL_MS = 50;
+
+/** How long a call that an entry's poll could not take is offered to other entries' polls only. Milliseconds. */
+export const OFFER_RETRY_MS = 250;
+
+/** How long a poll's entry waits for a call's entry to answer a claim. Milliseconds. */
+export const CLAIM_WAIT_MS = 2_000;
+
+/** How long a node waits for another to answer anything else. Milliseconds. */
+export const PEER_ANSWER_WAIT_MS = 5_000;
+
+/** How long a shard that is told of a newer placement waits for its own view to catch up. Milliseconds. */
+export const CATCH_UP_WAIT_MS = 1_000;
+
+/** How long a move waits for the new owner to say that it knows. Milliseconds. */
+export const MOVE_ACK_WAIT_MS = 2_000;

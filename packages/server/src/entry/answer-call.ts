@@ -51,6 +51,7 @@ function sessionHeaders(
   const targetSessionId = response.headers.get("mcp-session-id")?.[0];
   const session = { channel: call.channel, instance: pinTo, targetSessionId };
   const sealed = sealSessionId(context.sessionTokens, call.tunnel, session);
+  if (sealed === undefined) return response.headers;
   return new Map([...response.headers, ["mcp-session-id", [sealed]]]);
 }
 

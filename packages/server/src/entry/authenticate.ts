@@ -5,10 +5,12 @@
 // I2  A text that is no key is refused before any look-up; whether a key exists and whose it is costs one look-up.
 
 import { parseTunnelId } from "@moor/protocol";
-import type { KeyRecord, Replica, TunnelRecord } from "../directory/directory.ts";
+import type { KeyRecord, TunnelRecord } from "../directory/directory.ts";
 import { parseKey, type KeyKind } from "../directory/keys.ts";
 import type { HttpExchange } from "../http/http-exchange.ts";
 import { refuse, type Refusal } from "../http/reply-error.ts";
+import { RETRY_AFTER_S } from "../server-limits.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
 
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
@@ -20,43 +22,48 @@ export interface AuthenticatedAgent {
 }
 
 /** Checks an agent route's tunnel id and key. Refuses with invalid_tunnel_id_format, unauthorized, forbidden. */
-export function authenticateAgent(
+export async function authenticateAgent(
   exchange: HttpExchange,
   tunnelText: string,
-  replica: Replica,
-): AuthenticatedAgent | Refusal {
+  tenants: TenantDirectory,
+): Promise<AuthenticatedAgent | Refusal> {
   const tunnelId = parseTunnelId(tunnelText);
   if (tunnelId === undefined) return refuse("invalid_tunnel_id_format");
-  const key = bearerKey(exchange, "agent", replica);
-  if (key === undefined) {
-    return refuse("unauthorized", "the agent key is missing, wrong or revoked", { headers: CHALLENGE });
-  }
-  const tunnel = replica.tunnel(tunnelId);
-  if (tunnel === undefined)
-    return refuse("unauthorized", "no such tunnel for this key", { headers: CHALLENGE });
+  const keyHash = bearerKeyHash(exchange, "agent");
+  if (keyHash === undefined) return unauthorized("the agent key is missing, wrong or revoked");
+  const facts = await tenants.lookUp(tunnelId, keyHash);
+  if (facts.kind === "unavailable") return unavailable();
+  const { tunnel, key } = facts;
+  if (key?.kind !== "agent") return unauthorized("the agent key is missing, wrong or revoked");
+  if (tunnel === undefined) return unauthorized("no such tunnel for this key");
   if (key.tenant !== tunnelId) return refuse("forbidden", "the agent key belongs to another tunnel");
   return { kind: "agent", tunnel, key };
 }
 
-/** Checks a caller's connector key for `tunnel`; `undefined` when it is right. */
-export function authenticateCaller(
-  exchange: HttpExchange,
-  tunnel: TunnelRecord,
-  replica: Replica,
-): Refusal | undefined {
-  const key = bearerKey(exchange, "connector", replica);
-  if (key === undefined) {
-    return refuse("unauthorized", "the connector key is missing, wrong or revoked", { headers: CHALLENGE });
-  }
+/** The hash of the connector key a caller sent, if it has the shape of one. */
+export function connectorKeyHash(exchange: HttpExchange): Uint8Array | undefined {
+  return bearerKeyHash(exchange, "connector");
+}
+
+/** Judges a caller's connector key for `tunnel`; `undefined` when it is right. */
+export function judgeCaller(tunnel: TunnelRecord, key: KeyRecord | undefined): Refusal | undefined {
+  if (key?.kind !== "connector") return unauthorized("the connector key is missing, wrong or revoked");
   return key.tenant === tunnel.id
     ? undefined
     : refuse("forbidden", "the connector key belongs to another tunnel");
 }
 
-function bearerKey(exchange: HttpExchange, kind: KeyKind, replica: Replica): KeyRecord | undefined {
+/** Nobody who knows the tunnel could be asked. */
+export function unavailable(): Refusal {
+  return refuse("tunnel_transport_unavailable", undefined, { retryAfterS: RETRY_AFTER_S });
+}
+
+function unauthorized(message: string): Refusal {
+  return refuse("unauthorized", message, { headers: CHALLENGE });
+}
+
+function bearerKeyHash(exchange: HttpExchange, kind: KeyKind): Uint8Array | undefined {
   const match = /^Bearer +([0-9A-Za-z_-]+)$/i.exec(exchange.header("authorization") ?? "");
   const parsed = match?.[1] === undefined ? undefined : parseKey(match[1]);
-  if (parsed === undefined || parsed.kind !== kind) return undefined;
-  const record = replica.keyByHash(parsed.hash);
-  return record?.kind === kind && !record.isRevoked ? record : undefined;
+  return parsed?.kind === kind ? parsed.hash : undefined;
 }

@@ -1,21 +1,32 @@
 // Every call whose caller this entry holds: from submission to its one end.
 //
 // Spec: T6 (404 for what is finished), T7 (own deadline), T11 (what a caller may retry), T12, T13; design "Shape".
-// I1  `not-owner` is followed with the remaining time, at most OWNER_HOPS_MAX times, and only for a call that was
-//     certainly not handed out.
+// I1  `not-owner` is followed with the remaining time, at most OWNER_HOPS_MAX times in a row, and only for a call
+//     that was certainly not handed out.
 // I2  503 with Retry-After only for a call that was certainly not handed out; else 504, or 502 `unknown`.
+// I3  A call is granted to one claimant at a time and to none after it may have been written.
+// I4  A call whose owner cannot be reached is parked within its time, not failed.
 
-import { ProtocolError, type ErrorCode, type InstanceId, type TunnelId } from "@moor/protocol";
-import type { Placement } from "../directory/directory.ts";
+import { ProtocolError, type ErrorCode, type TunnelId } from "@moor/protocol";
+import type { ShardId } from "../directory/directory.ts";
 import type { CallOutcome } from "../operator/metrics.ts";
-import type { CallId, CallRefusal } from "../peer/peer-link.ts";
+import type {
+  CallId,
+  CallRefusal,
+  Claimant,
+  ClaimOutcome,
+  EntryId,
+  KnownPlacement,
+} from "../peer/peer-link.ts";
 import { OWNER_HOPS_MAX, RETRY_AFTER_S } from "../server-limits.ts";
 import type { EntryContext } from "./entry-context.ts";
-import type { HeldCall } from "./held-call.ts";
+import { mayBeHandedOut, type HeldCall } from "./held-call.ts";
+import { TunnelIndex } from "./tunnel-index.ts";
 
 export class CallTable {
   readonly #context: EntryContext;
   readonly #calls = new Map<CallId, HeldCall>();
+  readonly #byTunnel = new TunnelIndex<HeldCall>();
   readonly #onEmpty = new Set<() => void>();
 
   constructor(context: EntryContext) {
@@ -26,15 +37,16 @@ export class CallTable {
     return this.#calls.size;
   }
 
-  /** Takes a call on, submits it to its owner and watches its deadline. */
-  start(call: HeldCall): void {
+  /** Takes a call on, submits it to its owner and watches its deadline. `hint`: where to look first. */
+  start(call: HeldCall, hint: KnownPlacement | undefined): void {
     const { runtime, metrics } = this.#context;
     this.#calls.set(call.callId, call);
+    this.#byTunnel.add(call.tunnel, call);
     metrics.callsHeld.set(this.#calls.size);
     call.deadlineTimer = runtime.schedule(call.deadlineAtMs - runtime.monotonicMs(), () =>
       this.#expire(call),
     );
-    this.#submit(call, this.#context.replica.tunnel(call.tunnel)?.placement, 0);
+    this.#submit(call, hint, 0);
   }
 
   /** The call with this id if it belongs to `tunnel` and still waits for its end. */
@@ -46,33 +58,58 @@ export class CallTable {
   /** The shard will not take the call. */
   refuse(callId: CallId, refusal: CallRefusal): void {
     const call = this.#calls.get(callId);
-    if (call?.progress?.kind !== "submitted") return;
+    if (call === undefined || mayBeHandedOut(call)) return;
     if (refusal.kind === "refused") return this.fail(call, refusalError(refusal.code));
-    const known = this.#context.replica.tunnel(call.tunnel)?.placement;
-    const { hops } = call.progress;
-    if (hops >= OWNER_HOPS_MAX) return this.fail(call, refusalError("tunnel_transport_unavailable"));
-    this.#submit(call, newerPlacement(known, refusal.placement), hops + 1);
+    const hops = "hops" in call.progress ? call.progress.hops + 1 : 0;
+    if (hops > OWNER_HOPS_MAX) return this.fail(call, refusalError("tunnel_transport_unavailable"));
+    call.progress = { kind: "parked", hops };
+    if (refusal.placement !== undefined) this.#context.placements.learn(call.tunnel, refusal.placement);
+    this.#submit(call, refusal.placement, hops);
   }
 
-  handedOut(callId: CallId, instance: InstanceId): void {
+  /** Grants a call to the entry of a poll, once (I3). */
+  claim(callId: CallId, claimant: Claimant): ClaimOutcome {
     const call = this.#calls.get(callId);
-    if (call?.progress === undefined) return;
-    call.progress = { kind: "handed-out", port: call.progress.port, instance };
-    this.#context.logger.debug("call-handed-out", { callId, tunnel: call.tunnel, instance });
+    if (call === undefined) return { kind: "gone" };
+    switch (call.progress.kind) {
+      case "parked": // An offer from before the owner was lost: as good as any.
+      case "submitted": {
+        const port = call.progress.kind === "submitted" ? call.progress.port : undefined;
+        if (port === undefined) return { kind: "busy" };
+        call.progress = { kind: "claimed", port, claimant, isLost: false };
+        const remainingMs = Math.max(0, call.deadlineAtMs - this.#context.runtime.monotonicMs());
+        return { kind: "granted", command: call.command, remainingMs };
+      }
+      case "claimed":
+        return { kind: call.progress.isLost ? "gone" : "busy" };
+      case "handed-out":
+        return { kind: "gone" };
+    }
+  }
+
+  /** What became of a grant. */
+  settle(callId: CallId, claimant: Claimant, outcome: "written" | "not-written"): void {
+    const call = this.#calls.get(callId);
+    if (call?.progress.kind !== "claimed" || call.progress.claimant.pollId !== claimant.pollId) return;
+    const { port } = call.progress;
+    if (outcome === "written") {
+      call.progress = { kind: "handed-out", port, instance: claimant.instance };
+      const { instance } = claimant;
+      this.#context.logger.debug("call-handed-out", { callId, tunnel: call.tunnel, instance });
+    } else call.progress = { kind: "submitted", port, hops: 0 };
   }
 
   /** Ends a call with an error. */
   fail(call: HeldCall, error: ProtocolError): void {
     if (!this.#remove(call, callOutcome(error.code))) return;
-    if (call.progress?.kind === "submitted") call.progress.port.withdrawCall(call.tunnel, call.callId);
-    else call.progress?.port.endCall(call.tunnel, call.callId);
+    this.#forgetAtShard(call);
     call.answer.fail(error);
   }
 
   /** Ends a call whose answer was given by `write`. */
   finish(call: HeldCall, outcome: CallOutcome, write: () => void): void {
     if (!this.#remove(call, outcome)) return;
-    call.progress?.port.endCall(call.tunnel, call.callId);
+    this.#forgetAtShard(call);
     write();
   }
 
@@ -80,13 +117,37 @@ export class CallTable {
   abandon(call: HeldCall): void {
     if (!this.#remove(call, "caller_gone")) return;
     call.answer.abandon();
-    call.progress?.port.withdrawCall(call.tunnel, call.callId);
+    if ("port" in call.progress) call.progress.port.withdrawCall(call.tunnel, call.callId);
   }
 
   /** Ends the calls of a tunnel that was deleted: nobody can answer them any more. */
   tunnelDeleted(tunnel: TunnelId): void {
+    for (const call of this.#byTunnel.of(tunnel)) this.#failAs(call, "tunnel_not_found");
+  }
+
+  /** A tunnel was placed elsewhere: its calls that nobody claimed go to the new owner. */
+  placementChanged(tunnel: TunnelId): void {
+    const shard = this.#context.placements.best(tunnel)?.shard;
+    for (const call of this.#byTunnel.of(tunnel)) {
+      const isThere = "port" in call.progress && call.progress.port.shard === shard;
+      if (!isThere && !mayBeHandedOut(call)) this.#submit(call, undefined, 0);
+    }
+  }
+
+  /** Shards came within reach or went out of it: their unclaimed calls are submitted again, or parked. */
+  shardsChanged(shards: ReadonlySet<ShardId>): void {
     for (const call of this.#calls.values()) {
-      if (call.tunnel === tunnel) this.#failAs(call, "tunnel_not_found");
+      if (mayBeHandedOut(call)) continue;
+      const shard = "port" in call.progress ? call.progress.port.shard : this.#bestShard(call);
+      if (shard === undefined || shards.has(shard)) this.#submit(call, undefined, 0);
+    }
+  }
+
+  /** An entry is lost for good: what it claimed and never settled stays unknown (I3). */
+  claimantLost(entry: EntryId): void {
+    for (const call of this.#calls.values()) {
+      if (call.progress.kind !== "claimed" || call.progress.claimant.entry !== entry) continue;
+      call.progress = { ...call.progress, isLost: true };
     }
   }
 
@@ -108,37 +169,56 @@ export class CallTable {
 
   /** Ends a call with `code` if it was certainly not handed out, else with an unknown outcome (I2). */
   #failAs(call: HeldCall, code: ErrorCode): void {
-    this.fail(call, call.progress?.kind === "handed-out" ? unknownOutcome() : refusalError(code));
+    this.fail(call, mayBeHandedOut(call) ? unknownOutcome() : refusalError(code));
   }
 
-  #submit(call: HeldCall, placement: Placement | undefined, hops: number): void {
-    const { shardPort, runtime, entry } = this.#context;
+  #submit(call: HeldCall, hint: KnownPlacement | undefined, hops: number): void {
+    const { placements, shardPort, runtime, entry } = this.#context;
+    const placement = placements.best(call.tunnel, hint);
+    if (call.progress.kind === "submitted" && call.progress.port.shard !== placement?.shard) {
+      call.progress.port.withdrawCall(call.tunnel, call.callId);
+    }
     if (placement === undefined) return this.fail(call, refusalError("tunnel_not_found"));
     const port = shardPort(placement.shard);
-    if (port === undefined) return this.fail(call, refusalError("tunnel_transport_unavailable"));
+    if (port === undefined) {
+      call.progress = { kind: "parked", hops };
+      return;
+    }
     call.progress = { kind: "submitted", port, hops };
     port.submitCall({
       callId: call.callId,
       entry,
       tunnel: call.tunnel,
       channel: call.channel,
-      commandType: call.commandType,
-      command: call.command,
+      payloadBytes: call.command.payload?.byteLength ?? 0,
       remainingMs: Math.max(0, call.deadlineAtMs - runtime.monotonicMs()),
       pinnedTo: call.pinnedTo,
       placement,
     });
   }
 
+  #bestShard(call: HeldCall): ShardId | undefined {
+    return this.#context.placements.best(call.tunnel)?.shard;
+  }
+
   #expire(call: HeldCall): void {
+    const { progress } = call;
+    if (progress.kind === "parked") return this.fail(call, refusalError("tunnel_transport_unavailable"));
+    if (progress.kind === "claimed" && progress.isLost) return this.fail(call, unknownOutcome());
     if (!this.#remove(call, "deadline")) return;
-    call.progress?.port.withdrawCall(call.tunnel, call.callId);
+    progress.port.withdrawCall(call.tunnel, call.callId);
     call.answer.fail(new ProtocolError("deadline_exceeded"));
+  }
+
+  #forgetAtShard(call: HeldCall): void {
+    if (call.progress.kind === "submitted") call.progress.port.withdrawCall(call.tunnel, call.callId);
+    else if (call.progress.kind !== "parked") call.progress.port.endCall(call.tunnel, call.callId);
   }
 
   /** Forgets a call; `false` if it had ended before. */
   #remove(call: HeldCall, outcome: CallOutcome): boolean {
     if (!this.#calls.delete(call.callId)) return false;
+    this.#byTunnel.remove(call.tunnel, call);
     const { runtime, metrics, bodies, logger } = this.#context;
     runtime.cancel(call.deadlineTimer);
     bodies.release(call.reservedBytes);
@@ -164,11 +244,6 @@ export function unknownOutcome(): ProtocolError {
 export function refusalError(code: ErrorCode): ProtocolError {
   const mayRetry = new ProtocolError(code).status === 503 || code === "tunnel_queue_full";
   return new ProtocolError(code, mayRetry ? { retryAfterS: RETRY_AFTER_S } : {});
-}
-
-function newerPlacement(left: Placement | undefined, right: Placement | undefined): Placement | undefined {
-  if (left === undefined || right === undefined) return left ?? right;
-  return right.revision > left.revision ? right : left;
 }
 
 const OUTCOMES: Partial<Record<ErrorCode, CallOutcome>> = {

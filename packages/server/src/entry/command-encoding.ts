@@ -32,7 +32,9 @@ export function encodeCommand(fields: CommandFields): EncodedCommand {
 }
 
 /** The body of a 200: `{"commands":[…]}`. */
-export function encodeCommands(commands: readonly HandedOutCommand[]): Uint8Array {
+export function encodeCommands(
+  commands: readonly Pick<HandedOutCommand, "command" | "remainingMs">[],
+): Uint8Array {
   const parts: Uint8Array[] = [];
   commands.forEach(({ command, remainingMs }, at) => {
     const opening = at === 0 ? '{"commands":[{' : ",{";

@@ -14,16 +14,15 @@ import {
   type CommandType,
   type InstanceId,
 } from "@moor/protocol";
-import type { TunnelRecord } from "../directory/directory.ts";
+import type { KeyRecord, TunnelRecord } from "../directory/directory.ts";
 import type { HttpExchange, ReplyHeaders } from "../http/http-exchange.ts";
 import { refuse, replyError, type Refusal } from "../http/reply-error.ts";
 import { mintId } from "../mint-id.ts";
 import type { CallId } from "../peer/peer-link.ts";
 import { RETRY_AFTER_S } from "../server-limits.ts";
-import { sealCommandToken } from "../tokens/command-token.ts";
 import { openSessionId } from "../tokens/session-token.ts";
 import { parseAccept } from "./accepted-types.ts";
-import { authenticateCaller } from "./authenticate.ts";
+import { connectorKeyHash, judgeCaller, unavailable } from "./authenticate.ts";
 import { bodyReservation } from "./body-reservation.ts";
 import type { CallTable } from "./call-table.ts";
 import { CallerAnswer } from "./caller-answer.ts";
@@ -32,7 +31,7 @@ import { encodeCommand } from "./command-encoding.ts";
 import { answerPreflight, corsHeaders } from "./cors.ts";
 import type { EntryContext } from "./entry-context.ts";
 import { forwardedHeaders, type CommandHeaders } from "./forwarded-headers.ts";
-import type { CallKind } from "./held-call.ts";
+import type { CallKind, HeldCall } from "./held-call.ts";
 import { checkOpenAccess } from "./open-access.ts";
 
 export interface Connector {
@@ -59,7 +58,7 @@ export async function handleConnector(
   const { context } = connector;
   const headers = corsHeaders(exchange, context.settings.corsOrigins);
   if (answerPreflight(exchange, headers)) return;
-  const target = resolveTarget(context, exchange, tunnelText, channelText);
+  const target = await resolveTarget(context, exchange, tunnelText, channelText);
   const refusal = "kind" in target ? target : await startCall(connector, { exchange, ...target, headers });
   if (refusal === undefined) return;
   context.metrics.callsEnded.inc(refusal.error.code === "overloaded" ? "overloaded" : "refused");
@@ -67,32 +66,35 @@ export async function handleConnector(
 }
 
 /** Tunnel and channel of a request that may use them, or why not. */
-function resolveTarget(
+async function resolveTarget(
   context: EntryContext,
   exchange: HttpExchange,
   tunnelText: string,
   channelText: string | undefined,
-): Refusal | { readonly tunnel: TunnelRecord; readonly channel: ChannelName } {
+): Promise<Refusal | { readonly tunnel: TunnelRecord; readonly channel: ChannelName }> {
   const tunnelId = parseTunnelId(tunnelText);
   if (tunnelId === undefined) return refuse("invalid_tunnel_id_format");
   const channel = channelText === undefined ? DEFAULT_CHANNEL : parseChannelName(channelText);
   if (channel === undefined) return refuse("invalid_channel_format");
-  const tunnel = context.replica.tunnel(tunnelId);
+  const facts = await context.tenants.lookUp(tunnelId, connectorKeyHash(exchange));
+  if (facts.kind === "unavailable") return unavailable();
+  const { tunnel, key } = facts;
   if (tunnel === undefined) return refuse("tunnel_not_found");
   if (exchange.method !== "POST" && exchange.method !== "DELETE") {
     return refuse("method_not_allowed", undefined, { headers: { Allow: "POST, DELETE" } });
   }
-  return checkAccess(context, exchange, tunnel) ?? { tunnel, channel };
+  return checkAccess(context, exchange, tunnel, key) ?? { tunnel, channel };
 }
 
 function checkAccess(
   context: EntryContext,
   exchange: HttpExchange,
   tunnel: TunnelRecord,
+  key: KeyRecord | undefined,
 ): Refusal | undefined {
   switch (tunnel.access) {
     case "key":
-      return authenticateCaller(exchange, tunnel, context.replica);
+      return judgeCaller(tunnel, key);
     case "passthrough":
       return undefined; // The MCP server authorises the caller's own Authorization.
     case "open":
@@ -180,7 +182,7 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
   );
   const pinnedTo = unsealSession(context, caller, commandHeaders);
   const startedAtMs = runtime.monotonicMs();
-  const held = {
+  const held: HeldCall = {
     callId,
     tunnel: tunnel.id,
     channel,
@@ -188,7 +190,7 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
     kind: call.kind,
     command: encodeCommand({
       requestId: callId,
-      shardToken: sealCommandToken(context.commandTokens, tunnel.id, { entry: context.entry, callId }),
+      shardToken: context.commandTokens.seal(tunnel.id, callId),
       commandType: call.commandType,
       channel,
       createdAtMs: runtime.wallMs(),
@@ -206,14 +208,14 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
     startedAtMs,
     deadlineAtMs: startedAtMs + tunnel.deadlineMs,
     reservedBytes: call.reservedBytes,
-    progress: undefined,
+    progress: { kind: "parked", hops: 0 },
     deadlineTimer: undefined,
   };
   exchange.onGone(() => calls.abandon(held));
   if (context.logger.isDebug) {
     context.logger.debug("call-submitted", { callId, tunnel: tunnel.id, requestId: exchange.requestId });
   }
-  calls.start(held);
+  calls.start(held, tunnel.placement);
   if (exchange.isGone) calls.abandon(held);
 }
 

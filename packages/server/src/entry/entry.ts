@@ -1,74 +1,83 @@
 // The part of a node that holds client sockets: callers' calls and agents' polls.
 //
 // Design "Shape": the entry keeps the caller's socket, the body and the deadline; shards only match.
-// As an EntryPort it is what shards, local or remote, answer to.
+// As an EntryPort it is what shards and other entries, local or remote, talk to.
 
-import type { InstanceId, TunnelId } from "@moor/protocol";
-import type { Change } from "../directory/directory.ts";
+import type { TunnelId } from "@moor/protocol";
+import type { ShardId } from "../directory/directory.ts";
 import type { HttpExchange } from "../http/http-exchange.ts";
-import type {
-  CallId,
-  CallRefusal,
-  EntryId,
-  EntryPort,
-  HandedOutCommand,
-  PollId,
-  ShardPort,
-} from "../peer/peer-link.ts";
+import type { EntryId, EntryPort } from "../peer/peer-link.ts";
+import type { AnswerOutcome, ArrivedAnswer } from "./answer-relay.ts";
 import { CallTable } from "./call-table.ts";
 import type { EntryContext } from "./entry-context.ts";
 import { PollTable } from "./poll-table.ts";
 import { handlePublicRequest } from "./public-routes.ts";
+import { takeAnswer } from "./take-answer.ts";
 
 export class Entry {
   readonly calls: CallTable;
   readonly polls: PollTable;
+  /** What shards and other entries talk to. */
+  readonly port: EntryPort;
   readonly #context: EntryContext;
-  readonly #stopListening: () => void;
 
   constructor(context: EntryContext) {
     this.#context = context;
     this.calls = new CallTable(context);
     this.polls = new PollTable(context);
-    this.#stopListening = context.replica.onChange((change) => this.#handleChange(change));
+    const { calls, polls } = this;
+    this.port = {
+      entry: context.entry,
+      refuseCall: (callId, refusal) => calls.refuse(callId, refusal),
+      offerCalls: (offer, shard) => polls.offer(offer, shard),
+      endPoll: (pollId, ending) => polls.end(pollId, ending),
+      claimCall: (callId, claimant, answer) => answer(calls.claim(callId, claimant)),
+      settleClaim: (callId, claimant, outcome) => calls.settle(callId, claimant, outcome),
+    };
   }
 
   /** Serves one request of the public listener. */
   handle(exchange: HttpExchange, isReady: () => boolean): Promise<void> {
-    return handlePublicRequest(
-      { context: this.#context, calls: this.calls, polls: this.polls },
-      isReady,
-      exchange,
-    );
+    const { calls, polls } = this;
+    return handlePublicRequest({ context: this.#context, calls, polls }, isReady, exchange);
   }
 
-  /** What `shard` answers to. */
-  portFor(shard: () => ShardPort): EntryPort {
-    const { calls, polls } = this;
-    const entry: EntryId = this.#context.entry;
-    return {
-      entry,
-      refuseCall: (callId: CallId, refusal: CallRefusal) => calls.refuse(callId, refusal),
-      callHandedOut: (callId: CallId, instance: InstanceId) => calls.handedOut(callId, instance),
-      handOut: (pollId: PollId, commands: readonly HandedOutCommand[]) =>
-        polls.handOut(pollId, commands, shard()),
-      endPoll: (pollId, reason) => polls.end(pollId, reason),
-    };
+  /** Takes an answer that arrived at another node. */
+  takeAnswer(answer: ArrivedAnswer): Exclude<AnswerOutcome, "unavailable"> {
+    return takeAnswer({ context: this.#context, calls: this.calls }, answer);
+  }
+
+  /** A key stopped working. */
+  keyRevoked(keyId: string): void {
+    this.polls.keyRevoked(keyId);
+  }
+
+  /** A tunnel is gone. */
+  tunnelDeleted(tunnel: TunnelId): void {
+    this.calls.tunnelDeleted(tunnel);
+    this.polls.tunnelDeleted(tunnel);
+  }
+
+  /** Shards came within reach or went out of it: what waits for them goes there again, or is parked. */
+  shardsChanged(shards: ReadonlySet<ShardId>): void {
+    this.calls.shardsChanged(shards);
+    this.polls.shardsChanged(shards);
+  }
+
+  /** A tunnel was placed elsewhere: what is not with its new owner yet goes there. */
+  placementChanged(tunnel: TunnelId): void {
+    this.polls.placementChanged(tunnel);
+    this.calls.placementChanged(tunnel);
+  }
+
+  /** Another entry is gone for good. */
+  entryLost(entry: EntryId): void {
+    this.calls.claimantLost(entry);
   }
 
   /** Lets waiting polls go, waits for the calls held, then ends what is left. Milliseconds. */
   async drain(graceMs: number): Promise<void> {
     this.polls.release();
     await this.calls.drain(graceMs);
-    this.#stopListening();
-  }
-
-  #handleChange(change: Change): void {
-    const { replica } = this.#context;
-    if (change.kind === "key" && (replica.key(change.id)?.isRevoked ?? true))
-      this.polls.keyRevoked(change.id);
-    if (change.kind === "tunnel" && replica.tunnel(change.id) === undefined) {
-      this.calls.tunnelDeleted(change.id as TunnelId);
-    }
   }
 }

@@ -2,10 +2,11 @@
 //
 // Spec: T6, T7, T9, T11, T13.
 // I1  A call ends once: by a final, a refusal, its deadline or its caller leaving. What comes later finds nothing.
+// I2  Only this entry says who may write its command: `progress` is the one authority on whether it was handed out.
 
 import type { ChannelName, CommandType, InstanceId, TunnelId } from "@moor/protocol";
 import type { TimerHandle } from "@moor/runtime";
-import type { CallId, EncodedCommand, ShardPort } from "../peer/peer-link.ts";
+import type { CallId, Claimant, EncodedCommand, ShardPort } from "../peer/peer-link.ts";
 import type { CallerAnswer } from "./caller-answer.ts";
 
 /** What the caller sent: decides how its end looks. */
@@ -17,9 +18,19 @@ export type CallKind =
   /** `DELETE` of a session. */
   | { readonly kind: "session-termination" };
 
-/** Whether the call can still be given to an agent. */
+/** How far a call has come towards an agent. */
 export type CallProgress =
+  /** Its owner cannot be reached now: submitted as soon as it can. */
+  | { readonly kind: "parked"; readonly hops: number }
+  /** Known to its owner's mailbox, claimed by nobody. */
   | { readonly kind: "submitted"; readonly port: ShardPort; readonly hops: number }
+  /** A poll's entry is writing it, or was lost while doing so. */
+  | {
+      readonly kind: "claimed";
+      readonly port: ShardPort;
+      readonly claimant: Claimant;
+      readonly isLost: boolean;
+    }
   | { readonly kind: "handed-out"; readonly port: ShardPort; readonly instance: InstanceId };
 
 export interface HeldCall {
@@ -35,6 +46,11 @@ export interface HeldCall {
   readonly deadlineAtMs: number;
   /** Bytes reserved in the node's budget until the call ends. */
   readonly reservedBytes: number;
-  progress: CallProgress | undefined;
+  progress: CallProgress;
   deadlineTimer: TimerHandle | undefined;
+}
+
+/** Whether an agent may have the call's command: then it must never be given again. */
+export function mayBeHandedOut(call: HeldCall): boolean {
+  return call.progress.kind === "claimed" || call.progress.kind === "handed-out";
 }

@@ -6,7 +6,8 @@
 import { ProtocolError } from "@moor/protocol";
 import { JSON_TYPE, NO_STORE, type HttpExchange } from "../http/http-exchange.ts";
 import { replyError } from "../http/reply-error.ts";
-import { handleMetadata, handlePoll, handleResponse, type AgentApi } from "./agent-api.ts";
+import { handleResponse } from "./agent-answers.ts";
+import { handleMetadata, handlePoll, type AgentApi } from "./agent-api.ts";
 import { handleConnector } from "./connector.ts";
 
 const CONNECTOR_PATH = /^\/v1\/mcp\/([^/]*)(?:\/([^/]*))?$/;
@@ -39,7 +40,7 @@ async function handleTunnelRoute(
   }
   if (action === "response") return handleResponse(api, exchange, tunnelText);
   if (action === "poll") return handlePoll(api, exchange, tunnelText);
-  handleMetadata(api, exchange, tunnelText);
+  return handleMetadata(api, exchange, tunnelText);
 }
 
 /** Health and readiness say yes or no and nothing else. Spec T1. */

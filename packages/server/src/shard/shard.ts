@@ -1,15 +1,22 @@
 // One shard: the mailboxes of the tunnels that are placed on it.
 //
 // Spec: T12; design "Shape". A shard never forwards: what it does not own it answers with not-owner and what it knows.
-// I1  A mailbox exists only while this shard owns its tunnel in the replica.
-// I2  A message of a tunnel without a mailbox, other than a submit or a register, is about something already gone.
+// I1  A mailbox exists only while this shard is the owner by the newest placement known here.
+// I2  A sender that goes by a newer placement than we know is believed: it names its revision (R22).
+// I3  A message of a tunnel without a mailbox, other than a submit or a register, is about something already gone.
 
-import type { InstanceId, TunnelId } from "@moor/protocol";
+import { OWNER_GRACE_MS, type InstanceId, type TunnelId } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
-import type { Change, Placement, Replica, ShardId } from "../directory/directory.ts";
+import type { ShardId } from "../directory/directory.ts";
+import type { PlacementKnowledge } from "../entry/placement-knowledge.ts";
+import type { Timeline } from "../moves/timeline.ts";
 import type {
   CallId,
   CallRefusal,
+  EntryId,
+  KnownPlacement,
+  NotOwner,
+  OfferEnd,
   PollId,
   RegisteredPoll,
   ShardPort,
@@ -17,12 +24,14 @@ import type {
 } from "../peer/peer-link.ts";
 import { MAILBOX_SWEEP_INTERVAL_MS } from "../server-limits.ts";
 import { Mailbox, type EntryLookup } from "./mailbox/mailbox.ts";
-import { OWNER_GRACE_MS } from "@moor/protocol";
 
 export interface ShardOptions {
   readonly id: ShardId;
-  readonly replica: Replica;
+  readonly placements: PlacementKnowledge;
+  /** Whether the directory knows that an agent polled this tunnel once; `undefined` = no such tunnel here (yet). */
+  readonly wasSeen: (tunnel: TunnelId) => boolean | undefined;
   readonly entries: EntryLookup;
+  readonly timeline: Timeline;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
@@ -38,20 +47,20 @@ export class Shard implements ShardPort {
   readonly shard: ShardId;
   readonly #options: ShardOptions;
   readonly #mailboxes = new Map<TunnelId, Mailbox>();
-  readonly #ownsSinceMs: number;
-  readonly #stopListening: () => void;
+  /** When tunnels arrived from another owner, until their grace is over. */
+  readonly #arrivedAtMs = new Map<TunnelId, number>();
+  readonly #startedAtMs: number;
   #sweepTimer: TimerHandle | undefined;
 
   constructor(options: ShardOptions) {
     this.shard = options.id;
     this.#options = options;
-    this.#ownsSinceMs = options.runtime.monotonicMs();
-    this.#stopListening = options.replica.onChange((change) => this.#handleChange(change));
+    this.#startedAtMs = options.runtime.monotonicMs();
     this.#scheduleSweep();
   }
 
   submitCall(call: SubmittedCall): void {
-    const mailbox = this.#mailboxOf(call.tunnel);
+    const mailbox = this.#mailboxFor(call.tunnel, call.placement);
     if (mailbox !== undefined) mailbox.submitCall(call);
     else this.#options.entries(call.entry)?.refuseCall(call.callId, this.#notOwner(call.tunnel));
   }
@@ -65,7 +74,7 @@ export class Shard implements ShardPort {
   }
 
   registerPoll(poll: RegisteredPoll): void {
-    const mailbox = this.#mailboxOf(poll.tunnel);
+    const mailbox = this.#mailboxFor(poll.tunnel, poll.placement);
     if (mailbox !== undefined) mailbox.registerPoll(poll);
     else this.#options.entries(poll.entry)?.endPoll(poll.pollId, this.#notOwner(poll.tunnel));
   }
@@ -74,8 +83,8 @@ export class Shard implements ShardPort {
     this.#mailboxes.get(tunnel)?.withdrawPoll(pollId);
   }
 
-  handOutEnded(tunnel: TunnelId, pollId: PollId, outcome: "written" | "not-written"): void {
-    this.#mailboxes.get(tunnel)?.handOutEnded(pollId, outcome);
+  offerEnded(tunnel: TunnelId, pollId: PollId, end: OfferEnd): void {
+    this.#mailboxes.get(tunnel)?.offerEnded(pollId, end);
   }
 
   noteActivity(tunnel: TunnelId, instance: InstanceId): void {
@@ -83,7 +92,41 @@ export class Shard implements ShardPort {
   }
 
   noteToldToWait(tunnel: TunnelId, instance: InstanceId, waitMs: number): void {
-    this.#mailboxOf(tunnel)?.noteToldToWait(instance, waitMs);
+    const placement = this.#options.placements.best(tunnel);
+    if (placement !== undefined) this.#mailboxFor(tunnel, placement)?.noteToldToWait(instance, waitMs);
+  }
+
+  /** A key was revoked: polls that came with it end, whichever entry holds them. */
+  keyRevoked(tunnel: TunnelId, keyId: string): void {
+    this.#mailboxes.get(tunnel)?.keyRevoked(keyId);
+  }
+
+  /** An entry cannot be reached any more. */
+  dropEntry(entry: EntryId): void {
+    for (const mailbox of this.#mailboxes.values()) mailbox.dropEntry(entry);
+  }
+
+  /** A tunnel's placement changed, or the tunnel is gone (`undefined`): lets it go or takes it on. */
+  placementChanged(tunnel: TunnelId, placement: KnownPlacement | undefined): void {
+    if (placement?.shard === this.shard) return this.#arrived(tunnel, placement);
+    this.#arrivedAtMs.delete(tunnel);
+    const mailbox = this.#mailboxes.get(tunnel);
+    if (mailbox === undefined) return;
+    this.#mailboxes.delete(tunnel);
+    const refusal: CallRefusal =
+      placement === undefined
+        ? { kind: "refused", code: "tunnel_not_found" }
+        : { kind: "not-owner", placement };
+    const polls = mailbox.dissolve(refusal);
+    for (const poll of polls) {
+      this.#options.entries(poll.entry)?.endPoll(poll.pollId, { kind: "not-owner", placement });
+    }
+    this.#options.timeline.note(
+      tunnel,
+      "owner-lost",
+      `${this.shard}: ${polls.length} waiting polls given back`,
+    );
+    this.#options.logger.info("owner-lost", { tunnel, shard: this.shard, to: placement?.shard });
   }
 
   gauges(): ShardGauges {
@@ -96,55 +139,48 @@ export class Shard implements ShardPort {
     return { mailboxes: this.#mailboxes.size, callsQueued, pollsWaiting };
   }
 
-  /** Stops timers and listeners. Mailboxes are left as they are. */
+  /** Stops timers. Mailboxes are left as they are. */
   close(): void {
-    this.#stopListening();
     this.#options.runtime.cancel(this.#sweepTimer);
   }
 
-  #mailboxOf(tunnel: TunnelId): Mailbox | undefined {
+  #arrived(tunnel: TunnelId, placement: KnownPlacement): void {
+    if (this.#mailboxes.has(tunnel) || this.#arrivedAtMs.has(tunnel)) return;
+    this.#arrivedAtMs.set(tunnel, this.#options.runtime.monotonicMs());
+    this.#options.timeline.note(tunnel, "owner-gained", `${this.shard} at revision ${placement.revision}`);
+    this.#options.logger.info("owner-gained", { tunnel, shard: this.shard, revision: placement.revision });
+  }
+
+  /** The mailbox of a tunnel this shard owns by the newest of what is known here and to the sender (I2). */
+  #mailboxFor(tunnel: TunnelId, senders: KnownPlacement): Mailbox | undefined {
+    const { placements } = this.#options;
+    if (placements.best(tunnel, senders)?.shard !== this.shard) return undefined;
     const existing = this.#mailboxes.get(tunnel);
     if (existing !== undefined) return existing;
-    const record = this.#options.replica.tunnel(tunnel);
-    if (record?.placement.shard !== this.shard) return undefined;
+    if (placements.learn(tunnel, senders)) this.#arrived(tunnel, senders);
+    const sinceMs = this.#arrivedAtMs.get(tunnel) ?? this.#startedAtMs;
     const mailbox = new Mailbox({
       runtime: this.#options.runtime,
       entries: this.#options.entries,
-      wasSeen: record.isSeen,
-      graceUntilMs: this.#ownsSinceMs + OWNER_GRACE_MS,
+      port: this,
+      // A tunnel that only its sender knows of is taken for one whose agents may be on their way.
+      wasSeen: this.#options.wasSeen(tunnel) ?? true,
+      graceUntilMs: sinceMs + OWNER_GRACE_MS,
     });
     this.#mailboxes.set(tunnel, mailbox);
     return mailbox;
   }
 
-  #notOwner(tunnel: TunnelId): { readonly kind: "not-owner"; readonly placement: Placement | undefined } {
-    return { kind: "not-owner", placement: this.#options.replica.tunnel(tunnel)?.placement };
-  }
-
-  /** A tunnel that was deleted or placed elsewhere gives its calls and polls back (I1). */
-  #handleChange(change: Change): void {
-    if (change.kind !== "tunnel" && change.kind !== "placement") return;
-    const tunnel = change.id as TunnelId;
-    const mailbox = this.#mailboxes.get(tunnel);
-    if (mailbox === undefined) return;
-    const record = this.#options.replica.tunnel(tunnel);
-    if (record?.placement.shard === this.shard) return;
-    this.#mailboxes.delete(tunnel);
-    const refusal: CallRefusal =
-      record === undefined ? { kind: "refused", code: "tunnel_not_found" } : this.#notOwner(tunnel);
-    for (const poll of mailbox.dissolve(refusal)) {
-      this.#options.entries(poll.entry)?.endPoll(poll.pollId, this.#notOwner(tunnel));
-    }
-    this.#options.logger.info("mailbox-dissolved", {
-      tunnel,
-      shard: this.shard,
-      isDeleted: record === undefined,
-    });
+  #notOwner(tunnel: TunnelId): NotOwner {
+    return { kind: "not-owner", placement: this.#options.placements.best(tunnel) };
   }
 
   #scheduleSweep(): void {
     this.#sweepTimer = this.#options.runtime.schedule(MAILBOX_SWEEP_INTERVAL_MS, () => {
       for (const [tunnel, mailbox] of this.#mailboxes) if (mailbox.isIdle()) this.#mailboxes.delete(tunnel);
+      const graceOverMs = this.#options.runtime.monotonicMs() - OWNER_GRACE_MS;
+      for (const [tunnel, atMs] of this.#arrivedAtMs)
+        if (atMs < graceOverMs) this.#arrivedAtMs.delete(tunnel);
       this.#scheduleSweep();
     });
   }

@@ -18,10 +18,15 @@ export interface PinnedSession {
 /** Marks sealed session ids, so that a target's own ids are passed on without trying to open them. */
 const PREFIX = "ms1_";
 
-/** The session id that a caller gets for a session pinned to `session.instance`. */
-export function sealSessionId(sealer: TokenSealer, tunnel: TunnelId, session: PinnedSession): string {
+/** The session id that a caller gets for a session pinned to `session.instance`; `undefined` without a sealing key. */
+export function sealSessionId(
+  sealer: TokenSealer,
+  tunnel: TunnelId,
+  session: PinnedSession,
+): string | undefined {
   const parts = [session.channel, session.instance, session.targetSessionId ?? ""];
-  return PREFIX + sealer.seal(tunnel, Buffer.from(JSON.stringify(parts)));
+  const sealed = sealer.seal(tunnel, Buffer.from(JSON.stringify(parts)));
+  return sealed === undefined ? undefined : PREFIX + sealed;
 }
 
 /** The session behind an id that was sealed for this tunnel and channel; `undefined` for any other text. */

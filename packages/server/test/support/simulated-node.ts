@@ -7,6 +7,15 @@ import type { KeyKind } from "../../src/directory/keys.ts";
 import { ByteBudget } from "../../src/entry/byte-budget.ts";
 import { Entry } from "../../src/entry/entry.ts";
 import type { EntryContext, EntrySettings } from "../../src/entry/entry-context.ts";
+import {
+  createPlacementKnowledge,
+  replicaPlacements,
+  type PlacementKnowledge,
+} from "../../src/entry/placement-knowledge.ts";
+import { replicaTenants } from "../../src/entry/tenant-directory.ts";
+import { applyChange } from "../../src/moves/apply-change.ts";
+import { createTimeline, type Timeline } from "../../src/moves/timeline.ts";
+import { createCommandTokens } from "../../src/tokens/command-token.ts";
 import { createMetrics, type Metrics } from "../../src/operator/metrics.ts";
 import type { EntryId, EntryPort } from "../../src/peer/peer-link.ts";
 import { Shard } from "../../src/shard/shard.ts";
@@ -20,6 +29,7 @@ export interface SimulatedNodeOptions {
   readonly bodyBytesMax?: number;
   readonly settings?: Partial<EntrySettings>;
   readonly logger?: Logger;
+  readonly isCorrecting?: boolean;
 }
 
 /** A command as an agent reads it from a poll. */
@@ -43,12 +53,15 @@ export interface CallOptions {
   readonly isLoopbackListener?: boolean;
 }
 
+const ENTRY = "e1".repeat(8) as EntryId;
 export const INSTANCE_A = "a".repeat(32);
 export const INSTANCE_B = "b".repeat(32);
 
 export class SimulatedNode {
   readonly runtime: VirtualRuntime;
   readonly replica: FakeReplica;
+  readonly placements: PlacementKnowledge;
+  readonly timeline: Timeline;
   readonly entry: Entry;
   readonly metrics: Metrics = createMetrics({ withProcess: false });
   readonly shards = new Map<string, Shard>();
@@ -59,19 +72,29 @@ export class SimulatedNode {
   constructor(options: SimulatedNodeOptions = {}) {
     this.runtime = new VirtualRuntime(options.seed ?? 1);
     this.replica = new FakeReplica(this.runtime);
-    const context = this.#context(options);
-    this.entry = new Entry(context);
+    this.placements = createPlacementKnowledge(replicaPlacements(this.replica));
+    this.timeline = createTimeline(this.runtime);
+    this.entry = new Entry(this.#context(options));
     for (const id of options.shards ?? ["s1"]) {
-      const port: EntryPort = this.entry.portFor(() => shard);
       const shard = new Shard({
         id: id as Shard["shard"],
-        replica: this.replica,
-        entries: (entry: EntryId) => (entry === context.entry ? port : undefined),
+        placements: this.placements,
+        wasSeen: (tunnel) => this.replica.tunnel(tunnel)?.isSeen,
+        entries: (entry) => this.#entryPort(entry),
+        timeline: this.timeline,
         runtime: this.runtime,
         logger: createSilentLogger(),
       });
       this.shards.set(id, shard);
     }
+    this.replica.onChange((change) =>
+      applyChange(change, {
+        replica: this.replica,
+        placements: this.placements,
+        shards: [...this.shards.values()],
+        entry: this.entry,
+      }),
+    );
   }
 
   /** Sends any request to the public routes; its answer may come later. */
@@ -169,18 +192,28 @@ export class SimulatedNode {
     return this.runtime.advanceAsync(0);
   }
 
+  #entryPort(entry: EntryId): EntryPort | undefined {
+    return entry === ENTRY ? this.entry.port : undefined;
+  }
+
   #context(options: SimulatedNodeOptions): EntryContext {
     const { runtime, replica } = this;
     return {
-      entry: "entry-1" as EntryId,
-      replica,
+      entry: ENTRY,
+      tenants: replicaTenants(replica),
+      placements: this.placements,
       runtime,
       logger: options.logger ?? createSilentLogger(),
       metrics: this.metrics,
       shardPort: (shard) => this.shards.get(shard),
-      commandTokens: createTokenSealer("command", replica, runtime),
+      entryPort: (entry) => this.#entryPort(entry),
+      answers: { deliver: () => Promise.resolve("not-pending") },
+      commandTokens: createCommandTokens(ENTRY, runtime),
+      pollingTokens: createTokenSealer("poll", replica, runtime),
       sessionTokens: createTokenSealer("session", replica, runtime),
+      isCorrecting: () => options.isCorrecting ?? false,
       bodies: new ByteBudget(options.bodyBytesMax ?? 64 * 1024 * 1024),
+      timeline: this.timeline,
       settings: { corsOrigins: [], isOpenAccessForced: false, ...options.settings },
       noteSeen: (tunnel) => {
         this.seen.push(tunnel);

@@ -1,60 +1,68 @@
 // One tunnel's mailbox: matches waiting calls with waiting polls, and knows whether its agents are there.
 //
 // Spec: T4, T8, T12, T13.   No I/O: entries are ports, time comes from the Runtime.
-// I1  A call is in exactly one place: queued, being handed out to one poll, handed out, or gone.
-// I2  A poll gets at most one hand-out; while it is being written to, it is no longer waiting.
-// I3  "not-written" returns calls to the head of the queue; "written" is final: they are never queued again.
+// I1  A call is in exactly one place: queued, offered to one poll, handed out, or gone.
+// I2  A poll gets at most one offer per registration; while it is offered to, it is not waiting.
+// I3  "returned" and "blocked" calls go to the head of the queue; "written" is final: they are never queued again.
 // I4  A queued call never outlives the connection of the agents that could take it (T12).
+// I5  Everything here is soft: an entry that lost touch submits and registers again, and its claims keep calls single.
 
 import type { InstanceId } from "@moor/protocol";
-import { invariant, type Runtime, type TimerHandle } from "@moor/runtime";
+import type { Runtime, TimerHandle } from "@moor/runtime";
 import type {
   CallId,
   CallRefusal,
   EntryId,
   EntryPort,
+  OfferEnd,
   PollId,
   RegisteredPoll,
+  ShardPort,
   SubmittedCall,
 } from "../../peer/peer-link.ts";
-import { WAITING_POLLS_MAX } from "../../server-limits.ts";
+import { OFFER_RETRY_MS, WAITING_POLLS_MAX } from "../../server-limits.ts";
 import { CallQueue, mayCarry, type QueuedCall } from "./call-queue.ts";
 import { Presence } from "./presence.ts";
 
-/** Looks up the way back to the entry of a call or a poll; `undefined` once that entry is gone. */
+/** Looks up the way back to the entry of a call or a poll; `undefined` while that entry cannot be reached. */
 export type EntryLookup = (entry: EntryId) => EntryPort | undefined;
 
 export interface MailboxOptions {
   readonly runtime: Runtime;
   readonly entries: EntryLookup;
+  /** The shard this mailbox is part of, as entries answer it. */
+  readonly port: ShardPort;
   /** Whether an agent polled this tunnel before this mailbox existed. */
   readonly wasSeen: boolean;
   /** Until when agents count as connected without a sign, on the monotonic clock. Spec T12, last sentence. */
   readonly graceUntilMs: number;
 }
 
-interface HandOut {
+/** How an offer ended all of whose calls went one way. */
+function offerEndAs(way: keyof OfferEnd, callIds: readonly CallId[]): OfferEnd {
+  return { written: [], returned: [], blocked: [], gone: [], [way]: callIds };
+}
+
+/** An offer under way. */
+interface OpenOffer {
   readonly poll: RegisteredPoll;
   readonly calls: readonly QueuedCall[];
 }
 
 export class Mailbox {
-  readonly #runtime: Runtime;
-  readonly #entries: EntryLookup;
+  readonly #options: MailboxOptions;
   readonly #presence: Presence;
   readonly #queue = new CallQueue();
   readonly #waiting = new Map<PollId, RegisteredPoll>();
-  readonly #handingOut = new Map<PollId, HandOut>();
+  readonly #offers = new Map<PollId, OpenOffer>();
   /** Instance that holds each handed-out call, until it is answered or its deadline passes. */
   readonly #handedOut = new Map<CallId, InstanceId>();
-  /** Calls withdrawn while a hand-out of theirs was being written. */
-  readonly #withdrawn = new Set<CallId>();
   #isSeen: boolean;
   #lapseTimer: TimerHandle | undefined;
+  #retryTimer: TimerHandle | undefined;
 
   constructor(options: MailboxOptions) {
-    this.#runtime = options.runtime;
-    this.#entries = options.entries;
+    this.#options = options;
     this.#isSeen = options.wasSeen;
     this.#presence = new Presence(options.wasSeen ? options.graceUntilMs : Number.NEGATIVE_INFINITY);
   }
@@ -69,36 +77,30 @@ export class Mailbox {
 
   /** Whether nothing would be lost by forgetting this mailbox. */
   isIdle(): boolean {
-    const nowMs = this.#runtime.monotonicMs();
-    return (
-      this.#queue.size === 0 && this.#handingOut.size === 0 && this.#presence.connectedUntil(nowMs) <= nowMs
-    );
+    const nowMs = this.#nowMs();
+    return this.#queue.size === 0 && this.#offers.size === 0 && this.#presence.connectedUntil(nowMs) <= nowMs;
   }
 
   submitCall(call: SubmittedCall): void {
-    const nowMs = this.#runtime.monotonicMs();
+    if (this.#holds(call.callId)) return; // Its entry found us again.
+    const nowMs = this.#nowMs();
     const refusal = this.#refusalOf(call, nowMs);
     if (refusal !== undefined) {
-      this.#entries(call.entry)?.refuseCall(call.callId, refusal);
+      this.#entry(call.entry)?.refuseCall(call.callId, refusal);
       return;
     }
-    this.#queue.push({ call, deadlineAtMs: nowMs + call.remainingMs });
+    const queued = { call, deadlineAtMs: nowMs + call.remainingMs };
+    this.#queue.push(queued);
     for (const poll of this.#waiting.values()) {
-      if (!mayCarry(poll, call)) continue;
-      this.#handOutTo(poll);
-      return;
+      if (mayCarry(poll, queued, nowMs)) return this.#offerTo(poll);
     }
     this.#watchLapse();
   }
 
-  /** The caller left or its deadline passed. */
+  /** The caller left or its deadline passed. An offer under way learns it from the claim. */
   withdrawCall(callId: CallId): void {
-    if (this.#queue.remove(callId)) return;
-    for (const handOut of this.#handingOut.values()) {
-      if (handOut.calls.some((queued) => queued.call.callId === callId)) this.#withdrawn.add(callId);
-    }
     // A handed-out call stays a sign of life of its agent until its own deadline (T12): Presence forgets it by then.
-    this.#handedOut.delete(callId);
+    if (!this.#queue.remove(callId)) this.#handedOut.delete(callId);
   }
 
   /** A handed-out call got its final answer. */
@@ -110,14 +112,15 @@ export class Mailbox {
   }
 
   registerPoll(poll: RegisteredPoll): void {
+    if (this.#waiting.has(poll.pollId) || this.#offers.has(poll.pollId)) return;
     if (this.#waiting.size >= WAITING_POLLS_MAX) {
-      this.#entries(poll.entry)?.endPoll(poll.pollId, { kind: "too-many" });
+      this.#entry(poll.entry)?.endPoll(poll.pollId, { kind: "too-many" });
       return;
     }
     this.#isSeen = true;
     this.#presence.pollOpened(poll.instance);
     this.#waiting.set(poll.pollId, poll);
-    this.#handOutTo(poll);
+    this.#offerTo(poll);
   }
 
   withdrawPoll(pollId: PollId): void {
@@ -127,31 +130,85 @@ export class Mailbox {
     this.#closePoll(poll);
   }
 
-  handOutEnded(pollId: PollId, outcome: "written" | "not-written"): void {
-    const handOut = this.#handingOut.get(pollId);
-    invariant(handOut !== undefined, "I2 a hand-out ends once");
-    this.#handingOut.delete(pollId);
-    if (outcome === "written") this.#settleWritten(handOut);
-    else this.#settleNotWritten(handOut);
-    this.#closePoll(handOut.poll);
+  /** Second phase of an offer. A poll that its entry still holds is registered anew. */
+  offerEnded(pollId: PollId, end: OfferEnd): void {
+    const offer = this.#offers.get(pollId);
+    if (offer === undefined) return; // Its entry was taken for lost meanwhile.
+    this.#offers.delete(pollId);
+    const { poll } = offer;
+    for (const { call, deadlineAtMs } of offer.calls) {
+      if (!end.written.includes(call.callId)) continue;
+      this.#presence.commandStarted(poll.instance, call.callId, deadlineAtMs);
+      this.#handedOut.set(call.callId, poll.instance);
+    }
+    this.#takeBack(offer, end);
+    this.#closePoll(poll);
   }
 
   noteActivity(instance: InstanceId): void {
-    this.#presence.active(instance, this.#runtime.monotonicMs());
+    this.#presence.active(instance, this.#nowMs());
   }
 
   noteToldToWait(instance: InstanceId, waitMs: number): void {
     this.#isSeen = true;
-    this.#presence.toldToWait(instance, this.#runtime.monotonicMs(), waitMs);
+    this.#presence.toldToWait(instance, this.#nowMs(), waitMs);
+  }
+
+  /** Ends the waiting polls that came with a revoked key (T2). */
+  keyRevoked(keyId: string): void {
+    for (const poll of this.#waiting.values()) {
+      if (poll.keyId !== keyId) continue;
+      this.withdrawPoll(poll.pollId);
+      this.#entry(poll.entry)?.endPoll(poll.pollId, { kind: "revoked" });
+    }
+  }
+
+  /** Forgets what an entry that cannot be reached had here (I5). Calls offered to its polls wait for it no longer. */
+  dropEntry(entry: EntryId): void {
+    this.#queue.takeAll(entry);
+    for (const poll of this.#waiting.values()) if (poll.entry === entry) this.withdrawPoll(poll.pollId);
+    for (const [pollId, { poll, calls }] of this.#offers) {
+      // Whether they were written is for the claims to say: offered again, a written one is refused by its entry.
+      if (poll.entry === entry) {
+        this.offerEnded(
+          pollId,
+          offerEndAs(
+            "returned",
+            calls.map(({ call }) => call.callId),
+          ),
+        );
+      }
+    }
   }
 
   /** Lets go of everything not handed out: calls are refused with `refusal`, waiting polls are returned. */
   dissolve(refusal: CallRefusal): readonly RegisteredPoll[] {
-    this.#runtime.cancel(this.#lapseTimer);
-    for (const { call } of this.#queue.takeAll()) this.#entries(call.entry)?.refuseCall(call.callId, refusal);
+    this.#options.runtime.cancel(this.#lapseTimer);
+    this.#options.runtime.cancel(this.#retryTimer);
+    const offered = [...this.#offers.values()].flatMap((offer) => offer.calls);
+    this.#offers.clear();
+    for (const { call } of [...offered, ...this.#queue.takeAll()]) {
+      this.#entry(call.entry)?.refuseCall(call.callId, refusal);
+    }
     const polls = [...this.#waiting.values()];
-    for (const poll of polls) this.withdrawPoll(poll.pollId);
+    this.#waiting.clear();
     return polls;
+  }
+
+  #nowMs(): number {
+    return this.#options.runtime.monotonicMs();
+  }
+
+  #entry(entry: EntryId): EntryPort | undefined {
+    return this.#options.entries(entry);
+  }
+
+  #holds(callId: CallId): boolean {
+    if (this.#queue.has(callId) || this.#handedOut.has(callId)) return true;
+    for (const offer of this.#offers.values()) {
+      if (offer.calls.some(({ call }) => call.callId === callId)) return true;
+    }
+    return false;
   }
 
   #refusalOf(call: SubmittedCall, nowMs: number): CallRefusal | undefined {
@@ -162,64 +219,72 @@ export class Mailbox {
     if (call.pinnedTo !== undefined && this.#presence.instanceConnectedUntil(call.pinnedTo, nowMs) <= nowMs) {
       return { kind: "refused", code: "session_not_found" };
     }
-    return this.#queue.hasRoomFor(call.command.payload?.byteLength ?? 0)
+    return this.#queue.hasRoomFor(call.payloadBytes)
       ? undefined
       : { kind: "refused", code: "tunnel_queue_full" };
   }
 
-  /** Gives a waiting poll what it may carry, if there is anything. */
-  #handOutTo(poll: RegisteredPoll): void {
-    const calls = this.#queue.takeFor(poll);
+  /** Offers a waiting poll what it may carry, if there is anything. */
+  #offerTo(poll: RegisteredPoll): void {
+    const calls = this.#queue.takeFor(poll, this.#nowMs());
     if (calls.length === 0) return;
     this.#waiting.delete(poll.pollId);
-    this.#handingOut.set(poll.pollId, { poll, calls });
-    const nowMs = this.#runtime.monotonicMs();
-    const commands = calls.map(({ call, deadlineAtMs }) => ({
-      callId: call.callId,
-      command: call.command,
-      remainingMs: Math.max(0, deadlineAtMs - nowMs),
-    }));
-    const entry = this.#entries(poll.entry);
-    if (entry === undefined) this.handOutEnded(poll.pollId, "not-written");
-    else entry.handOut(poll.pollId, commands);
+    this.#offers.set(poll.pollId, { poll, calls });
+    const { pollId, tunnel } = poll;
+    const offered = calls.map(({ call }) => ({ callId: call.callId, entry: call.entry }));
+    const entry = this.#entry(poll.entry);
+    if (entry !== undefined) return entry.offerCalls({ pollId, tunnel, calls: offered }, this.#options.port);
+    this.offerEnded(
+      pollId,
+      offerEndAs(
+        "blocked",
+        offered.map(({ callId }) => callId),
+      ),
+    );
   }
 
-  #settleWritten({ poll, calls }: HandOut): void {
-    for (const { call, deadlineAtMs } of calls) {
-      this.#presence.commandStarted(poll.instance, call.callId, deadlineAtMs);
-      if (this.#withdrawn.delete(call.callId)) continue;
-      this.#handedOut.set(call.callId, poll.instance);
-      this.#entries(call.entry)?.callHandedOut(call.callId, poll.instance);
-    }
+  /** Calls not written wait at the head; an entry that could not claim them is avoided for a moment. */
+  #takeBack({ poll, calls }: OpenOffer, end: OfferEnd): void {
+    const untilMs = this.#nowMs() + OFFER_RETRY_MS;
+    const avoid = { entry: poll.entry, untilMs };
+    const back = calls.flatMap((queued) => {
+      if (end.returned.includes(queued.call.callId)) return [queued];
+      return end.blocked.includes(queued.call.callId) ? [{ ...queued, avoid }] : [];
+    });
+    if (back.length === 0) return;
+    this.#queue.putBack(back);
+    this.#rematch();
+    if (end.blocked.length === 0) return;
+    this.#options.runtime.cancel(this.#retryTimer);
+    this.#retryTimer = this.#options.runtime.schedule(OFFER_RETRY_MS, () => this.#rematch());
   }
 
-  #settleNotWritten({ calls }: HandOut): void {
-    this.#queue.putBack(calls.filter(({ call }) => !this.#withdrawn.delete(call.callId)));
-    for (const poll of this.#waiting.values()) this.#handOutTo(poll);
+  #rematch(): void {
+    for (const poll of this.#waiting.values()) this.#offerTo(poll);
   }
 
   #closePoll(poll: RegisteredPoll): void {
-    this.#presence.pollClosed(poll.instance, this.#runtime.monotonicMs());
+    this.#presence.pollClosed(poll.instance, this.#nowMs());
     this.#watchLapse();
   }
 
   /** While calls wait, looks again at the moment the first of them could lose its agents (I4). */
   #watchLapse(): void {
-    this.#runtime.cancel(this.#lapseTimer);
+    this.#options.runtime.cancel(this.#lapseTimer);
     this.#lapseTimer = undefined;
     if (this.#queue.size === 0) return;
-    const nowMs = this.#runtime.monotonicMs();
+    const nowMs = this.#nowMs();
     let nextMs = this.#presence.connectedUntil(nowMs);
     for (const { call } of this.#queue) {
       if (call.pinnedTo === undefined) continue;
       nextMs = Math.min(nextMs, this.#presence.instanceConnectedUntil(call.pinnedTo, nowMs));
     }
     if (nextMs === Number.POSITIVE_INFINITY) return;
-    this.#lapseTimer = this.#runtime.schedule(nextMs - nowMs, () => this.#failLapsed());
+    this.#lapseTimer = this.#options.runtime.schedule(nextMs - nowMs, () => this.#failLapsed());
   }
 
   #failLapsed(): void {
-    const nowMs = this.#runtime.monotonicMs();
+    const nowMs = this.#nowMs();
     const isConnected = this.#presence.connectedUntil(nowMs) > nowMs;
     for (const { call } of Array.from(this.#queue)) {
       const isPinnedLost =
@@ -227,7 +292,7 @@ export class Mailbox {
       if (isConnected && !isPinnedLost) continue;
       this.#queue.remove(call.callId);
       const code = isConnected ? "session_not_found" : "tunnel_client_not_connected";
-      this.#entries(call.entry)?.refuseCall(call.callId, { kind: "refused", code });
+      this.#entry(call.entry)?.refuseCall(call.callId, { kind: "refused", code });
     }
     this.#presence.dropLapsed(nowMs);
     this.#watchLapse();
