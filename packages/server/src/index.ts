@@ -1,14 +1,12 @@
 export { startNode, type MoorNode } from "./node.ts";
 export {
   ENTRY_MODES,
-  NODE_ROLES,
   SHARDS_PER_NODE_MAX,
   type DirectoryOption,
   type EntryMode,
   type InternalOptions,
   type NodeIdentity,
   type NodeOptions,
-  type NodeRole,
   type NodeShard,
   type TlsFiles,
 } from "./node-options.ts";

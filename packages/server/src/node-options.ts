@@ -4,11 +4,7 @@
 // I1  Secrets are values here (`Secret`, bytes), never texts that print.
 
 import type { Logger, Runtime, Secret } from "@moor/runtime";
-import type { ShardId } from "./directory/directory.ts";
-
-/** What a node may be: `entry` holds clients' sockets, `shard` owns tenants. */
-export const NODE_ROLES = ["entry", "shard"] as const;
-export type NodeRole = (typeof NODE_ROLES)[number];
+import type { NodeRole, ShardId } from "./directory/records.ts";
 
 /** `replica`: the entry knows every placement. `bootstrap`: it goes by token, else by rendezvous. Spec R24. */
 export const ENTRY_MODES = ["replica", "bootstrap"] as const;

@@ -4,7 +4,7 @@
 
 import { accessSync, constants } from "node:fs";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
-import { parseShardId, type ShardId } from "../directory/directory.ts";
+import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
 import type { NodeConfig } from "./config-schema.ts";
 import { readDatabaseUrl, readNodeSecret } from "./config-secrets.ts";

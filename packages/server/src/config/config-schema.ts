@@ -7,7 +7,8 @@
 
 import { LOG_LEVELS } from "@moor/runtime";
 import { z } from "zod";
-import { ENTRY_MODES, NODE_ROLES, SHARDS_PER_NODE_MAX } from "../node-options.ts";
+import { NODE_ROLES } from "../directory/records.ts";
+import { ENTRY_MODES, SHARDS_PER_NODE_MAX } from "../node-options.ts";
 import { CLOSE_GRACE_MS } from "../server-limits.ts";
 import { checkRules } from "./config-rules.ts";
 

@@ -32,7 +32,7 @@ export class MoveJobRunner {
   readonly #running = new Map<string, Promise<void>>();
   readonly #leaving = new AbortController();
   #stopListening: (() => void) | undefined;
-  #isLooking = false;
+  #looking: "no" | "yes" | "again" = "no";
 
   constructor(options: MoveJobRunnerOptions) {
     this.#options = options;
@@ -47,8 +47,8 @@ export class MoveJobRunner {
   start(): void {
     this.#leadership.start();
     // A new job begins when the feed tells of it, not when leadership is next renewed.
-    this.#stopListening = this.#options.replica.onChange(({ kind }) => {
-      if (kind === "job") void this.#look();
+    this.#stopListening = this.#options.replica.onChange(({ kind, id }) => {
+      if (kind === "job" && !this.#running.has(id)) void this.#look();
     });
   }
 
@@ -62,11 +62,24 @@ export class MoveJobRunner {
 
   /** Takes up every running job that is not taken up yet. */
   async #look(): Promise<void> {
-    if (this.#isLooking || !this.isLeading) return;
-    this.#isLooking = true;
+    if (this.#looking !== "no") {
+      this.#looking = "again";
+      return;
+    }
+    do {
+      this.#looking = "yes";
+      if (this.isLeading) await this.#takeUpAll();
+    } while (this.#wasAskedAgain());
+    this.#looking = "no";
+  }
+
+  #wasAskedAgain(): boolean {
+    return this.#looking === "again";
+  }
+
+  async #takeUpAll(): Promise<void> {
     const page = { limit: RUNNING_JOBS_MAX, state: "running" } as const;
     const jobs = await this.#options.directory.listJobs(page).catch(() => undefined);
-    this.#isLooking = false;
     for (const { id } of jobs?.items ?? []) this.#takeUp(id);
   }
 

@@ -135,7 +135,8 @@ async function endJob(job: Job, { directory, logger }: MoveJobOptions, error?: s
   try {
     await directory.updateJob(error === undefined ? { id, state: "done" } : { id, state: "failed", error });
   } catch (thrown) {
-    if (!isProtocolError(thrown) || thrown.code !== "conflict") return "unavailable";
+    // Aborted meanwhile, or another node leads: the job is theirs.
+    return isProtocolError(thrown) && thrown.code === "conflict" ? "ended" : "unavailable";
   }
   if (error === undefined) logger.info("move-job-done", { job: id, moved });
   else logger.error("move-job-failed", { job: id, moved, reason: error });
