@@ -121,7 +121,8 @@ export type CallRefusal =
         | "tunnel_client_not_connected"
         | "tunnel_queue_full"
         | "session_not_found"
-        | "tunnel_not_found";
+        | "tunnel_not_found"
+        | "tunnel_transport_unavailable";
     }
   | NotOwner;
 

@@ -5,7 +5,7 @@
 // I3  A call whose entry could not be reached from a poll's entry is not offered there again for a moment.
 
 import type { EntryId, RegisteredPoll, SubmittedCall } from "../../peer/peer-link.ts";
-import { QUEUED_BYTES_MAX, QUEUED_CALLS_MAX } from "../../server-limits.ts";
+import { HAND_OUT_BYTES_MAX, QUEUED_BYTES_MAX, QUEUED_CALLS_MAX } from "../../server-limits.ts";
 
 /** A call in a mailbox, with instants on the shard's monotonic clock. */
 export interface QueuedCall {
@@ -58,12 +58,16 @@ export class CallQueue {
     return true;
   }
 
-  /** Takes up to `poll.limit` calls that `poll` may carry now. */
+  /** Takes up to `poll.limit` calls, and one or up to HAND_OUT_BYTES_MAX, that `poll` may carry now. */
   takeFor(poll: RegisteredPoll, nowMs: number): QueuedCall[] {
     const taken: QueuedCall[] = [];
+    let bytes = 0;
     for (const queued of this) {
       if (taken.length >= poll.limit) break;
-      if (mayCarry(poll, queued, nowMs)) taken.push(queued);
+      if (!mayCarry(poll, queued, nowMs)) continue;
+      bytes += queued.call.payloadBytes;
+      if (taken.length > 0 && bytes > HAND_OUT_BYTES_MAX) break;
+      taken.push(queued);
     }
     for (const queued of taken) this.remove(queued.call.callId);
     return taken;
