@@ -6,6 +6,9 @@ export const QUEUED_CALLS_MAX = 1_000;
 /** Bytes of calls that may wait in one tunnel's mailbox: eight calls of the largest size. Bytes. Spec T12. */
 export const QUEUED_BYTES_MAX = 32 * 1024 * 1024;
 
+/** Bytes of several calls in one answer to a poll: agents are known to read 64 MiB at most, and memory is shared. Bytes. */
+export const HAND_OUT_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Polls that may wait on one tunnel at once: more agents than any one tunnel is known to run. Count. */
 export const WAITING_POLLS_MAX = 1_000;
 

@@ -4,7 +4,7 @@
 // I1  A call is in the queue at most once. I2  `takeFor` gives only what that poll may carry, in order.
 
 import type { RegisteredPoll, SubmittedCall } from "../../peer/peer-link.ts";
-import { QUEUED_BYTES_MAX, QUEUED_CALLS_MAX } from "../../server-limits.ts";
+import { HAND_OUT_BYTES_MAX, QUEUED_BYTES_MAX, QUEUED_CALLS_MAX } from "../../server-limits.ts";
 
 /** A call in a mailbox, with its deadline on the shard's monotonic clock. */
 export interface QueuedCall {
@@ -51,12 +51,16 @@ export class CallQueue {
     return true;
   }
 
-  /** Takes up to `poll.limit` calls that `poll` may carry. */
+  /** Takes up to `poll.limit` calls, and one or up to HAND_OUT_BYTES_MAX, that `poll` may carry. */
   takeFor(poll: RegisteredPoll): QueuedCall[] {
     const taken: QueuedCall[] = [];
+    let bytes = 0;
     for (const queued of this) {
       if (taken.length >= poll.limit) break;
-      if (mayCarry(poll, queued.call)) taken.push(queued);
+      if (!mayCarry(poll, queued.call)) continue;
+      bytes += payloadBytes(queued);
+      if (taken.length > 0 && bytes > HAND_OUT_BYTES_MAX) break;
+      taken.push(queued);
     }
     for (const queued of taken) this.remove(queued.call.callId);
     return taken;
