@@ -3,10 +3,13 @@
 //
 // I1  The exit code is 0 only if something passed, nothing failed, and Vitest itself ended well.
 // I2  A process that a test leaves behind is a failure: it is found by a mark in its environment, and killed.
+// I3  What tests and their processes write to the temporary folder is in one folder of this run, deleted at its end.
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { COUNT_FILE_VARIABLE, type TestCount } from "./count-reporter.ts";
 
@@ -15,14 +18,18 @@ const runId = randomUUID();
 /** Inherited by every process a test starts. */
 const RUN_MARK = `MOOR_TEST_RUN=${runId}`;
 
+/** The run's own temporary folder. */
+const runDir = mkdtempSync(path.join(tmpdir(), "moor-run-"));
+const countFile = path.join(runDir, "count.json");
+
 /** Runs Vitest as a child; gives its exit code, 128 when a signal ended it. */
-function runVitest(countFile: string): Promise<number> {
+function runVitest(): Promise<number> {
   const args = ["node_modules/vitest/vitest.mjs", "run"];
   const reporters = ["--reporter=default", "--reporter=./scripts/count-reporter.ts"];
   const vitest = spawn(process.execPath, [...args, ...reporters, ...process.argv.slice(2)], {
     cwd: root,
     stdio: "inherit",
-    env: { ...process.env, [COUNT_FILE_VARIABLE]: countFile, MOOR_TEST_RUN: runId },
+    env: { ...process.env, [COUNT_FILE_VARIABLE]: countFile, MOOR_TEST_RUN: runId, TMPDIR: runDir },
   });
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => vitest.kill(signal));
   return new Promise((resolve, reject) => {
@@ -31,14 +38,12 @@ function runVitest(countFile: string): Promise<number> {
   });
 }
 
-function readCount(countFile: string): TestCount {
+function readCount(): TestCount {
   try {
     return JSON.parse(readFileSync(countFile, "utf8")) as TestCount;
   } catch {
     console.error("Vitest ended without a count.");
     return { passed: 0, failed: 1, skipped: [] };
-  } finally {
-    rmSync(countFile, { force: true });
   }
 }
 
@@ -60,12 +65,10 @@ function killLeftovers(): string[] {
   return lines;
 }
 
-const resultsDir = `${root}test/.results`;
-mkdirSync(resultsDir, { recursive: true });
-const countFile = `${resultsDir}/${runId}.json`;
-const exitCode = await runVitest(countFile);
-const count = readCount(countFile);
+const exitCode = await runVitest();
+const count = readCount();
 const leftovers = killLeftovers();
+rmSync(runDir, { recursive: true, force: true, maxRetries: 3 });
 
 for (const { title, reason } of count.skipped) console.log(`skipped: ${title} (${reason})`);
 for (const line of leftovers) console.log(line);

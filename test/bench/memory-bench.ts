@@ -19,7 +19,10 @@ export interface MemoryFigures {
   readonly polls: number;
   /** A tunnel nobody has used since the node started; `diskBytes` is its share of the data folder. */
   readonly idleTunnel: UnitMemory & { readonly diskBytes: number };
+  /** A poll on a tunnel that many agents share. */
   readonly waitingPoll: UnitMemory;
+  /** A poll on a tunnel of its own: the tunnel's mailbox and records come into memory with it. */
+  readonly waitingPollOfOwnTunnel: UnitMemory;
   /** The same requests, parked by a bare node:http server. */
   readonly bareParkedRequest: UnitMemory;
 }
@@ -28,6 +31,9 @@ interface BenchAgent {
   readonly path: string;
   readonly key: string;
 }
+
+/** Agents that wait on one shared tunnel: under what a node allows for one tunnel. */
+const AGENTS_PER_SHARED_TUNNEL = 500;
 
 /** How many tunnels are created at a time. */
 const CREATORS = 32;
@@ -44,21 +50,37 @@ export async function benchMemory(options: { tunnels: number; polls: number }): 
   const agents = await createAgents(first, options.tunnels);
   await first.stop();
 
-  const node = await startMoorDev({ dataDir: data.path, nodeArgs: MEMORY_PROBE_ARGS });
-  const idle = await readMemory(node.process);
-  const fleet = await startFleet(Number(new URL(node.endpoint).port), agents.slice(0, options.polls));
-  await until(async () => (await readWaitingPolls(node)) >= options.polls, "all polls to wait", 60_000);
-  const parked = await readMemory(node.process);
-  await fleet.kill();
-  await node.stop();
+  const ownTunnel = await measurePolls(data.path, agents.slice(0, options.polls));
+  const sharing = agents.slice(0, Math.ceil(options.polls / AGENTS_PER_SHARED_TUNNEL));
+  const pollsOfShared = Array.from({ length: options.polls }, (_, at) => sharing[at % sharing.length]);
+  const sharedTunnel = await measurePolls(
+    data.path,
+    pollsOfShared.filter((agent) => agent !== undefined),
+  );
   const diskBytes = Math.round(sizeOfDir(data.path) / options.tunnels);
   await data.remove();
   return {
     ...options,
-    idleTunnel: { ...perUnit(empty, idle, options.tunnels), diskBytes },
-    waitingPoll: perUnit(idle, parked, options.polls),
+    idleTunnel: { ...perUnit(empty, ownTunnel.before, options.tunnels), diskBytes },
+    waitingPoll: perUnit(sharedTunnel.before, sharedTunnel.after, options.polls),
+    waitingPollOfOwnTunnel: perUnit(ownTunnel.before, ownTunnel.after, options.polls),
     bareParkedRequest,
   };
+}
+
+/** Memory of a node that has just started on `dataDir`, before and after `agents` wait on it. */
+async function measurePolls(
+  dataDir: string,
+  agents: readonly BenchAgent[],
+): Promise<{ before: Memory; after: Memory }> {
+  const node = await startMoorDev({ dataDir, nodeArgs: MEMORY_PROBE_ARGS });
+  const before = await readMemory(node.process);
+  const fleet = await startFleet(Number(new URL(node.endpoint).port), agents);
+  await until(async () => (await readWaitingPolls(node)) >= agents.length, "all polls to wait", 60_000);
+  const after = await readMemory(node.process);
+  await fleet.kill();
+  await node.stop();
+  return { before, after };
 }
 
 function sizeOfDir(dir: string): number {

@@ -5,6 +5,9 @@ import { cpus } from "node:os";
 import type { CallFigures, Route } from "./call-bench.ts";
 import type { MemoryFigures, UnitMemory } from "./memory-bench.ts";
 
+/** Bytes a unit under which a difference is noise. */
+const NOISE_BYTES = 512;
+
 export interface BenchReport {
   readonly machine: {
     readonly node: string;
@@ -63,8 +66,6 @@ export function createReport(calls: readonly CallFigures[], memory: MemoryFigure
 /** The report as Markdown that reads well in a terminal too. */
 export function renderReport(report: BenchReport): string {
   const { machine, ratios, calls, memory } = report;
-  const kib = ({ rssBytes, heapBytes }: UnitMemory) =>
-    `${(rssBytes / 1024).toFixed(1).padStart(6)} KiB resident, ${(heapBytes / 1024).toFixed(1)} KiB of it heap`;
   return [
     `Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), ${machine.date}`,
     "",
@@ -93,12 +94,19 @@ export function renderReport(report: BenchReport): string {
     table(
       ["one more", "costs"],
       [
-        ["idle tunnel", `${kib(memory.idleTunnel)}; ${memory.idleTunnel.diskBytes} bytes on disk`],
-        ["waiting poll, Moor", kib(memory.waitingPoll)],
+        ["idle tunnel", `${kib(memory.idleTunnel)}, ${memory.idleTunnel.diskBytes} bytes on disk`],
+        ["waiting poll, one of many on its tunnel", kib(memory.waitingPoll)],
+        ["waiting poll, on a tunnel of its own", kib(memory.waitingPollOfOwnTunnel)],
         ["parked request, bare node:http", kib(memory.bareParkedRequest)],
       ],
     ),
   ].join("\n");
+}
+
+/** Differences of single nodes that are below what two starts of the same node differ by are told as a bound. */
+function kib({ rssBytes, heapBytes }: UnitMemory): string {
+  if (Math.abs(rssBytes) < NOISE_BYTES) return "under 0.5 KiB resident";
+  return `${(rssBytes / 1024).toFixed(1).padStart(6)} KiB resident, ${(heapBytes / 1024).toFixed(1)} KiB of it live heap`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {

@@ -45,6 +45,23 @@ describe("the vectors are sound", () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
+  test("polls of a sequence are started once, end once, and run side by side only where it says so", () => {
+    for (const { id, overlapping, steps } of readVectors("sequences").sequences) {
+      const open = new Set<number>();
+      const started = new Set<number>();
+      let mostOpen = 0;
+      for (const step of steps) {
+        if (step.do === "start") {
+          expect(started, id).not.toContain(step.poll);
+          started.add(step.poll);
+          open.add(step.poll);
+        } else expect(open.delete(step.poll), `${id}: poll ${step.poll} is under way`).toBe(true);
+        mostOpen = Math.max(mostOpen, open.size);
+      }
+      expect(mostOpen > 1, id).toBe(overlapping);
+    }
+  });
+
   test("there are enough of them", () => {
     expect(readVectors("capabilities").cases.length).toBeGreaterThanOrEqual(45);
     expect(readVectors("corrections").cases.length).toBeGreaterThanOrEqual(60);

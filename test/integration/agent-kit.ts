@@ -2,7 +2,12 @@
 
 import { createAgent, type Agent, type AgentOptions, type AgentPorts } from "@moor/client";
 import { createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
-import type { ScriptedAnswer } from "@moor/testkit";
+import {
+  startScriptedService,
+  type ScriptedAnswer,
+  type ScriptedHandler,
+  type ScriptedService,
+} from "@moor/testkit";
 import { onTestFinished } from "vitest";
 
 export const TUNNEL = "tunnel_0123456789abcdef0123456789abcdef";
@@ -103,4 +108,51 @@ export interface PostedResponse {
 
 export function posted(body: Buffer): PostedResponse {
   return JSON.parse(body.toString("utf8")) as PostedResponse;
+}
+
+/** A scripted service that hands out these answers to polls and accepts every response; closed with the test. */
+export async function startServiceWith(...polls: readonly ScriptedAnswer[]): Promise<ScriptedService> {
+  const play = playPolls(polls);
+  const service = await startScriptedService(({ path }) => play(path));
+  onTestFinished(() => service.close());
+  return service;
+}
+
+/** A scripted MCP server; closed with the test. */
+export async function startTargetWith(
+  handler: ScriptedHandler,
+): Promise<{ url: string; service: ScriptedService }> {
+  const service = await startScriptedService(handler);
+  onTestFinished(() => service.close());
+  return { url: `${service.origin}/mcp`, service };
+}
+
+/** What the agent posts for one call with the id 1 to a target that answers so. */
+export async function responsesTo(
+  handler: ScriptedHandler,
+  fields: Partial<WrittenCommand> = {},
+): Promise<{ responses: PostedResponse[]; bodies: Buffer[]; target: ScriptedService }> {
+  const target = await startTargetWith(handler);
+  const service = await startServiceWith(commands(command({ id: "r1", jsonrpc: toolCall("1"), ...fields })));
+  startAgent({ endpoint: service.origin, channels: [{ mcpUrl: target.url }] });
+  const isFinal = (body: Buffer) => posted(body).resp_type !== "jsonrpc_notify";
+  await service.untilSeen("a final", () => service.responses.some(({ body }) => isFinal(body)));
+  const bodies = service.responses.map(({ body }) => body);
+  return { responses: bodies.map(posted), bodies, target: target.service };
+}
+
+/** An event-stream answer of these raw JSON messages; `end` closes it, otherwise it stays open. */
+export function eventStream(messages: readonly string[], end = true): ScriptedAnswer {
+  const text = messages.map((message) => `event: message\ndata: ${message}\n\n`).join("");
+  const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nMcp-Session-Id: s1\r\n";
+  return end
+    ? {
+        kind: "raw",
+        bytes: `${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+        keepOpen: true,
+      }
+    : {
+        kind: "hang",
+        bytes: `${head}Transfer-Encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`,
+      };
 }

@@ -3,6 +3,8 @@
 
 import {
   createAgent,
+  createControlPlane,
+  createInstanceId,
   parseAgentOptions,
   PollClient,
   type Agent,
@@ -19,8 +21,6 @@ import {
   type ScriptedRequest,
 } from "@moor/testkit";
 import { describe, expect } from "vitest";
-import { createControlPlane } from "../../packages/client/src/control-plane.ts";
-import { createInstanceId } from "../../packages/client/src/control-headers.ts";
 import { KEY, TUNNEL } from "./agent-kit.ts";
 import {
   endsBeforeService,

@@ -81,11 +81,17 @@ const KEY_CHARS_MAX = 4_096;
 export function parseAgentOptions(options: AgentOptions): AgentSettings {
   const tunnel = parseTunnelId(options.tunnel);
   if (tunnel === undefined) {
-    throw new ConfigError("--tunnel", shown(options.tunnel), "tunnel_ and 32 characters of a–z and 0–9");
+    // Not repeated: a key pasted in its place would be.
+    const got = `a text of ${options.tunnel.length} characters`;
+    throw new ConfigError("--tunnel", got, "tunnel_ and 32 characters of a–z and 0–9");
   }
   const keyText = options.key.reveal();
   if (!/^[\x21-\x7e]+$/.test(keyText) || keyText.length > KEY_CHARS_MAX) {
-    throw new ConfigError("--key-file", "a key that is empty or cannot be a header value", "the agent key alone");
+    throw new ConfigError(
+      "--key-file",
+      "a key that is empty or cannot be a header value",
+      "the agent key alone",
+    );
   }
   return {
     endpoint: parseEndpoint("--endpoint", options.endpoint, options.isInsecureAllowed ?? false),
@@ -104,8 +110,7 @@ export function parseAgentOptions(options: AgentOptions): AgentSettings {
   };
 }
 
-/** Checks a whole number of a setting. @throws ConfigError outside `min`…`max` */
-export function wholeNumber(option: string, value: number, min: number, max: number): number {
+function wholeNumber(option: string, value: number, min: number, max: number): number {
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
   throw new ConfigError(option, String(value), `a whole number from ${min} to ${max}`);
 }
@@ -126,7 +131,9 @@ function parseChannels(options: readonly ChannelOption[]): ChannelSettings[] {
     }
     return { name: channel, mcpUrl: parseHttpUrl(option, mcpUrl) };
   });
-  const twice = channels.find(({ name }, index) => channels.findIndex((other) => other.name === name) !== index);
+  const twice = channels.find(
+    ({ name }, index) => channels.findIndex((other) => other.name === name) !== index,
+  );
   if (twice !== undefined) throw new ConfigError("--mcp-channel", `${twice.name} twice`, "each channel once");
   return channels;
 }

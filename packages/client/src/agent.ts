@@ -6,16 +6,17 @@
 
 import { STOP_GRACE_MS_DEFAULT } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
-import { parseAgentOptions, type AgentOptions } from "./agent-options.ts";
+import { parseAgentOptions, type AgentOptions, type AgentSettings } from "./agent-options.ts";
 import { createInstanceId } from "./control-headers.ts";
-import { createControlPlane } from "./control-plane.ts";
+import { createControlPlane, type ControlPlane } from "./control-plane.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { PollClient, type PollFailure } from "./poll-client.ts";
-import { runPollLoop } from "./poll-loop.ts";
+import { runPollLoop, type PollLoopPorts } from "./poll-loop.ts";
 import type { RawDump } from "./raw-dump.ts";
 import { judgeReadiness, type Readiness, type ReadinessFacts } from "./readiness.ts";
 import { TargetProber } from "./target-prober.ts";
 import { createHttpTarget } from "./targets/http-target.ts";
+import type { McpTarget } from "./targets/mcp-target.ts";
 
 /** What the agent runs on, and who hears of it. */
 export interface AgentPorts {
@@ -58,68 +59,107 @@ export interface Agent {
  * @throws ConfigError for options that cannot be used
  */
 export function createAgent(options: AgentOptions, ports: AgentPorts): Agent {
-  const { runtime, logger, dump } = ports;
-  const settings = parseAgentOptions(options);
-  const controlPlane = createControlPlane(settings, createInstanceId(runtime), runtime, dump);
-  const targets = new Map(
-    settings.channels.map(({ name, mcpUrl }) => {
-      const staticHeaders = settings.mcpHeaders;
-      return [name, createHttpTarget({ url: mcpUrl, staticHeaders, runtime, logger, dump })] as const;
-    }),
-  );
-  const { concurrency, pollWaitMs } = settings;
-  const dispatcher = new Dispatcher({ runtime, logger, controlPlane, targets, concurrency });
-  const prober = new TargetProber(runtime, [...targets.values()]);
-  const stopping = new AbortController();
-  let phase: AgentStatus["phase"] = "new";
-  let newestPoll: ReadinessFacts["newestPoll"] = "none";
-  let newestPollAtMs = 0;
-  let isConnected = false;
-  let loop: Promise<void> = Promise.resolve();
+  return new PollingAgent(parseAgentOptions(options), ports);
+}
 
-  const onPoll = (how: "succeeded" | "failed") => {
-    newestPoll = how;
-    newestPollAtMs = runtime.monotonicMs();
-  };
-  const onSuccess = () => {
-    if (newestPoll !== "succeeded") logger.info("polling", { tunnel: settings.tunnel });
-    onPoll("succeeded");
-    if (!isConnected) ports.onConnected?.();
-    isConnected = true;
-  };
-  const onFailure = (failure: PollFailure, delayMs: number) => {
-    onPoll("failed");
+class PollingAgent implements Agent {
+  readonly #settings: AgentSettings;
+  readonly #ports: AgentPorts;
+  readonly #controlPlane: ControlPlane;
+  readonly #targets: ReadonlyMap<string, McpTarget>;
+  readonly #dispatcher: Dispatcher;
+  readonly #prober: TargetProber;
+  readonly #stopping = new AbortController();
+  #phase: AgentStatus["phase"] = "new";
+  #newestPoll: ReadinessFacts["newestPoll"] = "none";
+  #newestPollAtMs = 0;
+  #isConnected = false;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(settings: AgentSettings, ports: AgentPorts) {
+    const { runtime, logger, dump } = ports;
+    const { concurrency } = settings;
+    const controlPlane = createControlPlane(settings, createInstanceId(runtime), runtime, dump);
+    const targets = createTargets(settings, ports);
+    this.#settings = settings;
+    this.#ports = ports;
+    this.#controlPlane = controlPlane;
+    this.#targets = targets;
+    this.#dispatcher = new Dispatcher({ runtime, logger, controlPlane, targets, concurrency });
+    this.#prober = new TargetProber(runtime, [...targets.values()]);
+  }
+
+  start(): void {
+    if (this.#phase !== "new") return;
+    this.#phase = "running";
+    const { runtime } = this.#ports;
+    const loopPorts: PollLoopPorts = {
+      runtime,
+      client: new PollClient(this.#controlPlane, runtime),
+      sink: this.#dispatcher,
+      pollWaitMs: this.#settings.pollWaitMs,
+      onSuccess: () => this.#onPollSucceeded(),
+      onFailure: (failure, delayMs) => this.#onPollFailed(failure, delayMs),
+    };
+    this.#loop = runPollLoop(loopPorts, this.#stopping.signal);
+  }
+
+  startProbing(): void {
+    void this.#prober.run(this.#stopping.signal);
+  }
+
+  async stop(graceMs = STOP_GRACE_MS_DEFAULT): Promise<void> {
+    this.#phase = "stopping";
+    this.#stopping.abort();
+    await this.#loop;
+    await withinGrace(this.#ports.runtime, graceMs, (signal) => this.#dispatcher.untilIdle(signal));
+    this.#dispatcher.abortAll();
+    await Promise.all([this.#controlPlane, ...this.#targets.values()].map((part) => part.close()));
+    this.#phase = "stopped";
+  }
+
+  status(): AgentStatus {
+    const ageMs = this.#ports.runtime.monotonicMs() - this.#newestPollAtMs;
+    const readiness = judgeReadiness({
+      newestPoll: this.#newestPoll,
+      newestPollAgeMs: this.#newestPoll === "none" ? 0 : ageMs,
+      pollWaitMs: this.#settings.pollWaitMs,
+      targets: this.#prober.results(),
+    });
+    return { phase: this.#phase, inProgress: this.#dispatcher.inProgress, readiness };
+  }
+
+  #onPollSucceeded(): void {
+    if (this.#newestPoll !== "succeeded")
+      this.#ports.logger.info("polling", { tunnel: this.#settings.tunnel });
+    this.#recordPoll("succeeded");
+    if (this.#isConnected) return;
+    this.#isConnected = true;
+    this.#ports.onConnected?.();
+  }
+
+  #onPollFailed(failure: PollFailure, delayMs: number): void {
+    this.#recordPoll("failed");
     const { kind, status, fault } = failure;
-    logger.warn("poll-failed", { kind, status, fault, delayMs: Math.round(delayMs) });
-    ports.onPollFailed?.(failure, delayMs);
-  };
+    this.#ports.logger.warn("poll-failed", { kind, status, fault, delayMs: Math.round(delayMs) });
+    this.#ports.onPollFailed?.(failure, delayMs);
+  }
 
-  return {
-    start: () => {
-      if (phase !== "new") return;
-      phase = "running";
-      const client = new PollClient(controlPlane, runtime);
-      loop = runPollLoop(
-        { runtime, client, sink: dispatcher, pollWaitMs, onSuccess, onFailure },
-        stopping.signal,
-      );
-    },
-    startProbing: () => void prober.run(stopping.signal),
-    stop: async (graceMs = STOP_GRACE_MS_DEFAULT) => {
-      phase = "stopping";
-      stopping.abort();
-      await loop;
-      await withinGrace(runtime, graceMs, (signal) => dispatcher.untilIdle(signal));
-      dispatcher.abortAll();
-      await Promise.all([controlPlane.close(), ...[...targets.values()].map((target) => target.close())]);
-      phase = "stopped";
-    },
-    status: () => {
-      const newestPollAgeMs = newestPoll === "none" ? 0 : runtime.monotonicMs() - newestPollAtMs;
-      const facts: ReadinessFacts = { newestPoll, newestPollAgeMs, pollWaitMs, targets: prober.results() };
-      return { phase, inProgress: dispatcher.inProgress, readiness: judgeReadiness(facts) };
-    },
-  };
+  #recordPoll(ending: "succeeded" | "failed"): void {
+    this.#newestPoll = ending;
+    this.#newestPollAtMs = this.#ports.runtime.monotonicMs();
+  }
+}
+
+function createTargets(settings: AgentSettings, ports: AgentPorts): ReadonlyMap<string, McpTarget> {
+  const { runtime, logger, dump } = ports;
+  const staticHeaders = settings.mcpHeaders;
+  return new Map(
+    settings.channels.map(({ name, mcpUrl }) => [
+      name,
+      createHttpTarget({ url: mcpUrl, staticHeaders, runtime, logger, dump }),
+    ]),
+  );
 }
 
 /** Runs `wait` with a signal that fires after `graceMs` milliseconds. */

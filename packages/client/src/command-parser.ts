@@ -36,7 +36,13 @@ export interface Command {
 
 /** Why a command is dropped. */
 export type CommandRefusal =
-  "not-an-object" | "bad-request-id" | "bad-token" | "bad-type" | "unknown-type" | "bad-channel" | "bad-message";
+  | "not-an-object"
+  | "bad-request-id"
+  | "bad-token"
+  | "bad-type"
+  | "unknown-type"
+  | "bad-channel"
+  | "bad-message";
 
 /** A command, or why there is none; `requestId` where it could be read. */
 export type CommandResult =
@@ -52,7 +58,8 @@ const OPENING_BRACE = 0x7b;
  * @param slice one element of their `commands`
  */
 export function parseCommand(body: Uint8Array, slice: Slice): CommandResult {
-  if (body[slice.start] !== OPENING_BRACE) return { ok: false, refusal: "not-an-object", requestId: undefined };
+  if (body[slice.start] !== OPENING_BRACE)
+    return { ok: false, refusal: "not-an-object", requestId: undefined };
   const members = new Map(scanMembers(body, slice).map((member) => [member.key, member]));
   const text = (key: string) => stringMember(body, members.get(key));
   const requestId = text("request_id");

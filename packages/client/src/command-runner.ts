@@ -5,24 +5,35 @@
 // I2  Every command served ends in one final, unless its signal fires first (T18).
 
 import { encodeTunnelFailure } from "@moor/protocol";
+import type { Logger } from "@moor/runtime";
 import type { Command } from "./command-parser.ts";
 import type { FinalOutcome, Responder, ResponsePart } from "./responder.ts";
+import type { HeaderBag } from "./targets/header-policy.ts";
 import type { McpTarget, TargetAnswer, TargetReceipt } from "./targets/mcp-target.ts";
 
 /** How a command ended; `unserved`: its time was over before there was anything to say. */
 export type CommandOutcome = FinalOutcome | "unserved";
 
-/** Serves `command` through `target` (undefined: no such channel here). Never rejects. */
-export async function runCommand(
-  command: Command,
-  target: McpTarget | undefined,
-  responder: Responder,
-  signal: AbortSignal,
-): Promise<CommandOutcome> {
-  const final =
-    target === undefined ? unknownChannel(command) : await finalOf(command, target, responder, signal);
-  if (final === undefined || signal.aborted) return "unserved";
-  return responder.finish(final);
+/** What serving one command takes. */
+export interface CommandContext {
+  /** The channel's server; undefined where the agent has no such channel. */
+  readonly target: McpTarget | undefined;
+  readonly responder: Responder;
+  readonly logger: Logger;
+  /** Fires when the command's time is over or the agent stops. */
+  readonly signal: AbortSignal;
+}
+
+/** Serves one command. Never rejects. */
+export async function runCommand(command: Command, context: CommandContext): Promise<CommandOutcome> {
+  const final = await finalOf(command, context).catch((error: unknown) => {
+    // A bug of ours: told to the caller now rather than by its deadline.
+    const name = error instanceof Error ? error.name : typeof error;
+    context.logger.error("command-broken", { name });
+    return agentFailure(command, 502, "internal");
+  });
+  if (final === undefined || context.signal.aborted) return "unserved";
+  return context.responder.finish(final);
 }
 
 /** Id of a command's message as JSON text; `null` where it has none. */
@@ -30,15 +41,12 @@ export function rawIdOf({ message }: Command): string {
   return message?.shape.kind === "request" ? message.shape.rawId : "null";
 }
 
-async function finalOf(
-  command: Command,
-  target: McpTarget,
-  responder: Responder,
-  signal: AbortSignal,
-): Promise<ResponsePart | undefined> {
+async function finalOf(command: Command, context: CommandContext): Promise<ResponsePart | undefined> {
+  const { target, signal } = context;
+  if (target === undefined) return agentFailure(command, 400, "unknown_channel");
   switch (command.type) {
     case "jsonrpc":
-      return jsonRpcFinal(command, target, responder, signal);
+      return jsonRpcFinal(command, target, context);
     case "session_termination": {
       const receipt = await target.terminate(command.headers, signal);
       return receiptFinal("session_termination_response", 200, receipt);
@@ -51,8 +59,7 @@ async function finalOf(
 async function jsonRpcFinal(
   command: Command,
   target: McpTarget,
-  responder: Responder,
-  signal: AbortSignal,
+  { responder, signal }: CommandContext,
 ): Promise<ResponsePart | undefined> {
   const { message, headers } = command;
   if (message === undefined) return undefined;
@@ -100,29 +107,34 @@ function receiptFinal(
   }
 }
 
-function unknownChannel(command: Command): ResponsePart {
-  const type = command.type === "session_termination" ? "session_termination_response" : finalType(command);
+/** A final of the agent's own making: no target was asked, or none could be. */
+function agentFailure(command: Command, code: number, kind: "unknown_channel" | "internal"): ResponsePart {
   const failure = {
     version: 1,
     source: "client_internal",
-    transport_error_kind: "unknown_channel",
+    transport_error_kind: kind,
     upstream_response_received: false,
   } as const;
-  return { type, code: 400, json: Buffer.from(encodeTunnelFailure(rawIdOf(command), 400, failure)) };
+  const json = Buffer.from(encodeTunnelFailure(rawIdOf(command), code, failure));
+  return { type: finalType(command), code, json };
 }
 
 function finalType({ type, message }: Command): ResponsePart["type"] {
-  if (type === "oauth_discovery") return "oauth_discovery_response";
-  return message?.shape.kind === "request" ? "jsonrpc_response" : "notify_ack";
+  switch (type) {
+    case "session_termination":
+      return "session_termination_response";
+    case "oauth_discovery":
+      return "oauth_discovery_response";
+    case "jsonrpc":
+      return message?.shape.kind === "request" ? "jsonrpc_response" : "notify_ack";
+  }
 }
 
-function withoutContentType(headers: TargetAnswerHeaders): TargetAnswerHeaders {
+function withoutContentType(headers: HeaderBag): HeaderBag {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "Content-Type"));
 }
 
 /** The target's Content-Type spoke of a body that is not passed on. */
-function asJson(headers: TargetAnswerHeaders): TargetAnswerHeaders {
+function asJson(headers: HeaderBag): HeaderBag {
   return { ...headers, "Content-Type": ["application/json"] };
 }
-
-type TargetAnswerHeaders = Extract<TargetAnswer, { kind: "response" }>["headers"];

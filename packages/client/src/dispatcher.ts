@@ -111,7 +111,7 @@ export class Dispatcher {
     const startedAtMs = runtime.monotonicMs();
     const leftMs = deadlineAtMs - startedAtMs;
     if (leftMs <= 0) {
-      logger.debug("command-expired", {});
+      logger.debug("command-expired");
       return;
     }
     const controller = new AbortController();
@@ -120,7 +120,9 @@ export class Dispatcher {
     const { requestId, channel, token } = command;
     const context = { requestId, channel, token, rawId: rawIdOf(command), signal: controller.signal };
     const responder = new Responder(controlPlane, runtime, logger, context);
-    const outcome = await runCommand(command, targets.get(channel), responder, controller.signal);
+    const { signal } = controller;
+    const target = targets.get(channel);
+    const outcome = await runCommand(command, { target, responder, logger, signal });
     runtime.cancel(timer);
     this.#running.delete(key);
     logger.debug("command-ended", { outcome, durationMs: runtime.monotonicMs() - startedAtMs });

@@ -68,13 +68,17 @@ function answerTo(method: string, url: string, readiness: () => Readiness): [sta
   if (method !== "GET" && method !== "HEAD") return [405, '{"error":"method_not_allowed"}'];
   if (path === "/healthz") return [200, '{"status":"ok"}'];
   const ready = readiness();
-  return ready.isReady ? [200, '{"ready":true}'] : [503, JSON.stringify({ ready: false, reason: ready.reason })];
+  return ready.isReady
+    ? [200, '{"ready":true}']
+    : [503, JSON.stringify({ ready: false, reason: ready.reason })];
 }
 
 function listening(option: string, server: Server, { host, port }: HealthAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(new ConfigError(option, `${host}:${port} (${error.code ?? "unusable"})`, "an address that is free")),
+      reject(
+        new ConfigError(option, `${host}:${port} (${error.code ?? "unusable"})`, "an address that is free"),
+      ),
     );
     server.listen(port, host, resolve);
   });

@@ -1,19 +1,19 @@
-export {
-  createAgent,
-  type Agent,
-  type AgentPorts,
-  type AgentStatus,
-} from "./agent.ts";
+export { createAgent, type Agent, type AgentPorts, type AgentStatus } from "./agent.ts";
 export {
   CONCURRENCY_DEFAULT,
   parseAgentOptions,
-  wholeNumber,
   type AgentOptions,
   type AgentSettings,
   type ChannelOption,
 } from "./agent-options.ts";
 export { AGENT_NAME, AGENT_VERSION } from "./agent-version.ts";
-export type { ControlPlane, PollRequest, ResponseRequest } from "./control-plane.ts";
+export { createInstanceId } from "./control-headers.ts";
+export {
+  createControlPlane,
+  type ControlPlane,
+  type PollRequest,
+  type ResponseRequest,
+} from "./control-plane.ts";
 export type { CollectedAnswer } from "./http/collect-answer.ts";
 export type { FaultCategory } from "./http/fault-category.ts";
 export type { HeaderLine } from "./http/header-lines.ts";

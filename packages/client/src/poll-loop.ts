@@ -37,44 +37,63 @@ export interface PollLoopPorts {
 
 /** Polls until `signal` fires. Never rejects. */
 export async function runPollLoop(ports: PollLoopPorts, signal: AbortSignal): Promise<void> {
-  const { runtime, client, sink, pollWaitMs } = ports;
-  const wait = new PollWait(pollWaitMs);
-  let backoff: PollBackoff = createPollBackoff();
-  let isProbing = true;
+  const loop = new PollLoop(ports, signal);
   while (!signal.aborted) {
-    const limit = Math.min(POLL_LIMIT_MAX, sink.freeSlots);
-    if (limit === 0) {
-      await sink.untilChange(signal);
-      continue;
-    }
+    const limit = Math.min(POLL_LIMIT_MAX, ports.sink.freeSlots);
+    if (limit === 0) await ports.sink.untilChange(signal);
+    else await loop.pollOnce(limit);
+  }
+}
+
+class PollLoop {
+  readonly #ports: PollLoopPorts;
+  readonly #signal: AbortSignal;
+  readonly #wait: PollWait;
+  #backoff: PollBackoff = createPollBackoff();
+  /** Before the first success, and from a failure to the next one. */
+  #isProbing = true;
+
+  constructor(ports: PollLoopPorts, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#signal = signal;
+    this.#wait = new PollWait(ports.pollWaitMs);
+  }
+
+  /** One poll and, after a failure, the sleep before the next. */
+  async pollOnce(limit: number): Promise<void> {
+    const { runtime, client, pollWaitMs } = this.#ports;
     // A service that just failed is asked briefly: its answer tells soon whether it works again.
-    const waitMs = isProbing ? Math.min(FIRST_POLL_WAIT_MS, wait.currentMs) : wait.currentMs;
+    const { currentMs } = this.#wait;
+    const waitMs = this.#isProbing ? Math.min(FIRST_POLL_WAIT_MS, currentMs) : currentMs;
+    const deadlineMs = pollWaitMs + POLL_DEADLINE_SLACK_MS;
     const startedAtMs = runtime.monotonicMs();
-    const result = await client.poll(
-      { limit, waitMs, deadlineMs: pollWaitMs + POLL_DEADLINE_SLACK_MS },
-      signal,
-    );
+    const result = await client.poll({ limit, waitMs, deadlineMs }, this.#signal);
     const heldMs = runtime.monotonicMs() - startedAtMs;
     switch (result.kind) {
       case "cancelled":
-        break;
+        return;
       case "success":
-        backoff = backoffAfterSuccess(backoff);
-        isProbing = false;
-        wait.afterSuccess(heldMs);
-        ports.onSuccess();
-        sink.accept(result);
-        break;
-      case "failed": {
-        isProbing = true;
-        wait.afterFailure(result.failure, heldMs, waitMs);
-        const { retryAfterMs } = result;
-        const step = backoffAfterFailure(backoff, { random: runtime.random(), retryAfterMs });
-        backoff = step.state;
-        ports.onFailure(result.failure, step.delayMs);
-        await sleep(runtime, step.delayMs, signal);
-        break;
-      }
+        return this.#succeed(result, heldMs);
+      case "failed":
+        this.#wait.afterFailure(result.failure, heldMs, waitMs);
+        return this.#fail(result);
     }
+  }
+
+  #succeed(result: Extract<PollResult, { kind: "success" }>, heldMs: number): void {
+    this.#backoff = backoffAfterSuccess(this.#backoff);
+    this.#isProbing = false;
+    this.#wait.afterSuccess(heldMs);
+    this.#ports.onSuccess();
+    this.#ports.sink.accept(result);
+  }
+
+  async #fail({ failure, retryAfterMs }: Extract<PollResult, { kind: "failed" }>): Promise<void> {
+    const { runtime } = this.#ports;
+    this.#isProbing = true;
+    const { state, delayMs } = backoffAfterFailure(this.#backoff, { random: runtime.random(), retryAfterMs });
+    this.#backoff = state;
+    this.#ports.onFailure(failure, delayMs);
+    await sleep(runtime, delayMs, this.#signal);
   }
 }

@@ -2,10 +2,12 @@
 //
 // Spec: R8 (never a polling exchange), T25 (keys are masked even here).
 // I1  Authorization, cookies and tokens are masked. I2  Whoever makes polls is never given a RawDump for them.
+// I3  The body of a correction is not written, whatever request or status it came with (R8).
 
+import { CODE_WRONG_CLUSTER, HEADER } from "@moor/protocol";
 import type { CollectedAnswer } from "./http/collect-answer.ts";
 import type { ExchangeRequest } from "./http/exchange.ts";
-import type { HeaderLine } from "./http/header-lines.ts";
+import { headerValues, type HeaderLine } from "./http/header-lines.ts";
 
 /** Writes exchanges down. */
 export interface RawDump {
@@ -50,10 +52,17 @@ export function createRawDump(write: (text: string) => void): RawDump {
       if (answered.kind === "answer" || answered.kind === "cut") {
         dump.head(peer, answered.status, answered.headerLines);
       }
-      if (answered.kind === "answer") dump.body(peer, answered.body);
-      else lines(peer, "<", answered.kind);
+      if (answered.kind !== "answer") lines(peer, "<", answered.kind);
+      else if (carriesCorrection(answered)) lines(peer, "<", "[correction]");
+      else dump.body(peer, answered.body);
       return answered;
     },
   };
   return dump;
+}
+
+function carriesCorrection({ headerLines, body }: Extract<CollectedAnswer, { kind: "answer" }>): boolean {
+  return (
+    headerValues(headerLines, HEADER.shardToken).length > 0 || Buffer.from(body).includes(CODE_WRONG_CLUSTER)
+  );
 }

@@ -35,14 +35,16 @@ export class TargetProber {
     return this.#targets.map((target) => {
       const answeredAtMs = target.lastAnswerAtMs();
       const failedAtMs = this.#failedAtMs.get(target);
-      if (failedAtMs !== undefined && (answeredAtMs === undefined || answeredAtMs < failedAtMs)) return "failed";
+      if (failedAtMs !== undefined && (answeredAtMs === undefined || answeredAtMs < failedAtMs))
+        return "failed";
       return answeredAtMs === undefined ? "unknown" : "answered";
     });
   }
 
   async #probe(target: McpTarget, signal: AbortSignal): Promise<void> {
     const answeredAtMs = target.lastAnswerAtMs();
-    const isFresh = answeredAtMs !== undefined && this.#runtime.monotonicMs() - answeredAtMs < PROBE_INTERVAL_MS;
+    const isFresh =
+      answeredAtMs !== undefined && this.#runtime.monotonicMs() - answeredAtMs < PROBE_INTERVAL_MS;
     if (isFresh) return;
     const hasAnswered = await target.probe(signal);
     if (!hasAnswered && !signal.aborted) this.#failedAtMs.set(target, this.#runtime.monotonicMs());

@@ -74,7 +74,9 @@ test("numbers, ids and channels outside their ranges are refused by name", () =>
   expect(refusal({ pollWaitMs: Number.NaN })).toContain("--poll-wait-ms");
   expect(refusal({ channels: [] })).toContain("--mcp");
   expect(refusal({ channels: [{ name: "A", mcpUrl: "http://a/" }] })).toContain("--mcp-channel");
-  expect(refusal({ channels: [{ mcpUrl: "http://a/" }, { name: "main", mcpUrl: "http://b/" }] })).toContain("twice");
+  expect(refusal({ channels: [{ mcpUrl: "http://a/" }, { name: "main", mcpUrl: "http://b/" }] })).toContain(
+    "twice",
+  );
   expect(refusal({ channels: [{ mcpUrl: "http://u:p-marker@a/" }] })).not.toContain("marker");
 });
 
@@ -92,7 +94,9 @@ verifies(["R1", "T16"], "every control-plane request carries the same declared i
   expect(values("X-Tunnel-Client-Capabilities")).toEqual(["wrong-cluster-v1"]);
   expect(values("X-Tunnel-Client-Wire-Protocol-Version")).toEqual(["2026-08-25"]);
   expect(values("X-Tunnel-Client-Instance-Id")[0]).toMatch(/^[0-9a-f]{32}$/);
-  expect(values("X-Tunnel-MCP-Server-Info")).toEqual(['{"version":1,"channels":[{"name":"main"},{"name":"files"}]}']);
+  expect(values("X-Tunnel-MCP-Server-Info")).toEqual([
+    '{"version":1,"channels":[{"name":"main"},{"name":"files"}]}',
+  ]);
   expect(values("Authorization")).toEqual(["Bearer key-marker"]);
   expect(values("Accept")).toEqual(["application/json"]);
   expect(values("User-Agent")[0]).toMatch(/^moor-agent\//);

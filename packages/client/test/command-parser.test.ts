@@ -33,7 +33,13 @@ verifies("T5", "a command is read with its defaults and its message byte for byt
     `{"command_type":"jsonrpc","request_id":"r\\u0031","shard_token":"t, 1","jsonrpc":${message},"future":[]}`,
   );
   const command = commandOf(result as CommandResult);
-  expect(command).toMatchObject({ type: "jsonrpc", requestId: "r1", token: "t, 1", channel: "main", headers: {} });
+  expect(command).toMatchObject({
+    type: "jsonrpc",
+    requestId: "r1",
+    token: "t, 1",
+    channel: "main",
+    headers: {},
+  });
   expect(Buffer.from(command.message?.bytes ?? []).toString()).toBe(message);
   expect(command.message?.shape).toEqual({ kind: "request", rawId: "1.0", method: "x" });
   expect(command.responseTimeoutMs).toBeUndefined();

@@ -44,7 +44,14 @@ function setUp(concurrency = 10) {
   return { runtime, controlPlane, target, dispatcher, lines, handOut, acceptAll, posted };
 }
 
-function write({ id, token = `t-${id}`, timeout = "30s", channel, type = "jsonrpc", jsonrpc }: Fields): string {
+function write({
+  id,
+  token = `t-${id}`,
+  timeout = "30s",
+  channel,
+  type = "jsonrpc",
+  jsonrpc,
+}: Fields): string {
   return JSON.stringify({
     command_type: type,
     request_id: id,
@@ -55,18 +62,22 @@ function write({ id, token = `t-${id}`, timeout = "30s", channel, type = "jsonrp
   });
 }
 
-verifies("T18", "a command's time runs from the poll's head, and nothing is posted when it is over", async () => {
-  const { runtime, target, dispatcher, controlPlane, handOut } = setUp();
-  await runtime.advanceAsync(4_000);
-  await handOut([{ id: "a", timeout: "5s" }], 1_000);
-  expect(target.calls).toHaveLength(1);
-  await runtime.advanceAsync(1_999);
-  expect(target.calls[0]?.signal.aborted).toBe(false);
-  await runtime.advanceAsync(1);
-  expect(target.calls[0]?.signal.aborted).toBe(true);
-  expect(dispatcher.inProgress).toBe(0);
-  expect(controlPlane.responses).toHaveLength(0);
-});
+verifies(
+  "T18",
+  "a command's time runs from the poll's head, and nothing is posted when it is over",
+  async () => {
+    const { runtime, target, dispatcher, controlPlane, handOut } = setUp();
+    await runtime.advanceAsync(4_000);
+    await handOut([{ id: "a", timeout: "5s" }], 1_000);
+    expect(target.calls).toHaveLength(1);
+    await runtime.advanceAsync(1_999);
+    expect(target.calls[0]?.signal.aborted).toBe(false);
+    await runtime.advanceAsync(1);
+    expect(target.calls[0]?.signal.aborted).toBe(true);
+    expect(dispatcher.inProgress).toBe(0);
+    expect(controlPlane.responses).toHaveLength(0);
+  },
+);
 
 verifies("T18", "0s and a time already over are expired: the target is not contacted", async () => {
   const { runtime, target, dispatcher, handOut } = setUp();
@@ -77,12 +88,16 @@ verifies("T18", "0s and a time already over are expired: the target is not conta
   expect(dispatcher.inProgress).toBe(0);
 });
 
-verifies("T18", "a malformed response_timeout is as absent: the command is served without a short deadline", async () => {
-  const { runtime, target, handOut } = setUp();
-  await handOut([{ id: "a", timeout: "1m30s" }]);
-  await runtime.advanceAsync(600_000);
-  expect(target.calls[0]?.signal.aborted).toBe(false);
-});
+verifies(
+  "T18",
+  "a malformed response_timeout is as absent: the command is served without a short deadline",
+  async () => {
+    const { runtime, target, handOut } = setUp();
+    await handOut([{ id: "a", timeout: "1m30s" }]);
+    await runtime.advanceAsync(600_000);
+    expect(target.calls[0]?.signal.aborted).toBe(false);
+  },
+);
 
 verifies(["T17", "T18"], "commands beyond the slots wait in order, their time running", async () => {
   const { runtime, target, dispatcher, handOut, acceptAll } = setUp(2);
@@ -102,35 +117,52 @@ verifies(["T17", "T18"], "commands beyond the slots wait in order, their time ru
   expect(runtime.pendingCount).toBe(0);
 });
 
-verifies(["R20", "T23"], "bad, unknown and unechoable commands are dropped before any tool runs, the others served", async () => {
-  const { target, controlPlane, lines, handOut } = setUp();
-  await handOut([
-    "null",
-    { id: "bad-token", token: "a\nb" },
-    { id: "strange", type: "levitate" },
-    { id: "good" },
-    { id: "no-message", jsonrpc: [] },
-  ]);
-  expect(target.calls.map(({ request }) => request.rawId)).toEqual(['"good"']);
-  expect(controlPlane.responses).toHaveLength(0);
-  const dropped = lines.filter(({ event }) => event === "command-dropped");
-  expect(dropped.map(({ requestId, reason }) => [requestId, reason])).toEqual([
-    [undefined, "not-an-object"],
-    ["bad-token", "bad-token"],
-    ["strange", "unknown-type"],
-    ["no-message", "bad-message"],
-  ]);
-});
+verifies(
+  ["R20", "T23"],
+  "bad, unknown and unechoable commands are dropped before any tool runs, the others served",
+  async () => {
+    const { target, controlPlane, lines, handOut } = setUp();
+    await handOut([
+      "null",
+      { id: "bad-token", token: "a\nb" },
+      { id: "strange", type: "levitate" },
+      { id: "good" },
+      { id: "no-message", jsonrpc: [] },
+    ]);
+    expect(target.calls.map(({ request }) => request.rawId)).toEqual(['"good"']);
+    expect(controlPlane.responses).toHaveLength(0);
+    const dropped = lines.filter(({ event }) => event === "command-dropped");
+    expect(dropped.map(({ requestId, reason }) => [requestId, reason])).toEqual([
+      [undefined, "not-an-object"],
+      ["bad-token", "bad-token"],
+      ["strange", "unknown-type"],
+      ["no-message", "bad-message"],
+    ]);
+  },
+);
 
-verifies("T23", "an unknown channel is answered with -32603 and code 400, its target not contacted", async () => {
-  const { target, posted, handOut } = setUp();
-  await handOut([{ id: "a", channel: "elsewhere" }, { id: "b", channel: "e", jsonrpc: { method: "m" } }]);
-  expect(target.calls).toHaveLength(0);
-  expect(posted()).toMatchObject([
-    { request_id: "a", channel: "elsewhere", resp_code: 400, resp_type: "jsonrpc_response", resp_json: { id: "a", error: { code: -32_603 } } },
-    { request_id: "b", resp_code: 400, resp_type: "notify_ack" },
-  ]);
-});
+verifies(
+  "T23",
+  "an unknown channel is answered with -32603 and code 400, its target not contacted",
+  async () => {
+    const { target, posted, handOut } = setUp();
+    await handOut([
+      { id: "a", channel: "elsewhere" },
+      { id: "b", channel: "e", jsonrpc: { method: "m" } },
+    ]);
+    expect(target.calls).toHaveLength(0);
+    expect(posted()).toMatchObject([
+      {
+        request_id: "a",
+        channel: "elsewhere",
+        resp_code: 400,
+        resp_type: "jsonrpc_response",
+        resp_json: { id: "a", error: { code: -32_603 } },
+      },
+      { request_id: "b", resp_code: 400, resp_type: "notify_ack" },
+    ]);
+  },
+);
 
 verifies("R21", "a command handed out twice while it runs is begun once", async () => {
   const { target, lines, handOut } = setUp();
@@ -142,7 +174,10 @@ verifies("R21", "a command handed out twice while it runs is begun once", async 
 
 verifies("R20", "every response carries its own command's token", async () => {
   const { target, controlPlane, runtime, handOut } = setUp();
-  await handOut([{ id: "a", token: "first, token" }, { id: "b", token: "zweites é" }]);
+  await handOut([
+    { id: "a", token: "first, token" },
+    { id: "b", token: "zweites é" },
+  ]);
   target.calls[1]?.answer(result());
   await runtime.advanceAsync(0);
   target.calls[0]?.answer(result());
@@ -150,18 +185,41 @@ verifies("R20", "every response carries its own command's token", async () => {
   expect(controlPlane.responses.map(({ request }) => request.token)).toEqual(["zweites é", "first, token"]);
 });
 
-verifies("T25", "stopping waits for running commands, then ends what is left and posts nothing for it", async () => {
-  const { target, dispatcher, controlPlane, runtime, handOut, acceptAll } = setUp();
-  await handOut([{ id: "a" }, { id: "b" }]);
-  let isIdle = false;
-  void dispatcher.untilIdle(new AbortController().signal).then(() => (isIdle = true));
-  target.calls[0]?.answer(result());
-  await runtime.advanceAsync(0);
-  await acceptAll();
-  expect(isIdle).toBe(false);
-  dispatcher.abortAll();
-  await runtime.advanceAsync(0);
-  expect(target.calls[1]?.signal.aborted).toBe(true);
-  expect(isIdle).toBe(true);
-  expect(controlPlane.responses).toHaveLength(1);
-});
+verifies(
+  "T25",
+  "stopping waits for running commands, then ends what is left and posts nothing for it",
+  async () => {
+    const { target, dispatcher, controlPlane, runtime, handOut, acceptAll } = setUp();
+    await handOut([{ id: "a" }, { id: "b" }]);
+    let isIdle = false;
+    void dispatcher.untilIdle(new AbortController().signal).then(() => (isIdle = true));
+    target.calls[0]?.answer(result());
+    await runtime.advanceAsync(0);
+    await acceptAll();
+    expect(isIdle).toBe(false);
+    dispatcher.abortAll();
+    await runtime.advanceAsync(0);
+    expect(target.calls[1]?.signal.aborted).toBe(true);
+    expect(isIdle).toBe(true);
+    expect(controlPlane.responses).toHaveLength(1);
+  },
+);
+
+verifies(
+  "T23",
+  "a command that meets a fault of the agent's own is answered, logged, and costs no slot",
+  async () => {
+    const { target, dispatcher, posted, lines, handOut, acceptAll } = setUp();
+    target.call = () => Promise.reject(new TypeError("text-marker"));
+    await handOut([{ id: "a" }]);
+    await acceptAll();
+    expect(posted()).toMatchObject([
+      { request_id: "a", resp_code: 502, resp_json: { error: { code: -32_603 } } },
+    ]);
+    expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+      { event: "command-broken", name: "TypeError" },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain("text-marker");
+    expect(dispatcher.freeSlots).toBe(10);
+  },
+);

@@ -6,7 +6,7 @@ import type { CollectedAnswer, ControlPlane, HeaderLine, PollRequest, ResponseRe
 export interface PendingRequest<Request> {
   readonly request: Request;
   readonly signal: AbortSignal;
-  answer(answer: CollectedAnswer): void;
+  readonly answer: (answer: CollectedAnswer) => void;
 }
 
 export class FakeControlPlane implements ControlPlane {
@@ -42,7 +42,11 @@ export function answer(
 }
 
 /** A correction as R5 writes it. */
-export function correction(token: string, revision: number, headerLines: readonly HeaderLine[] = []): CollectedAnswer {
+export function correction(
+  token: string,
+  revision: number,
+  headerLines: readonly HeaderLine[] = [],
+): CollectedAnswer {
   return answer(409, `{"error":{"code":"wrong_cluster","policy_revision":${revision}}}`, [
     ["X-Tunnel-Shard-Token", token],
     ...headerLines,

@@ -12,7 +12,7 @@ export interface PendingCall {
   readonly request: TargetRequest;
   readonly onNotification: OnNotification;
   readonly signal: AbortSignal;
-  answer(answer: TargetAnswer): void;
+  readonly answer: (answer: TargetAnswer) => void;
 }
 
 export class FakeTarget implements McpTarget {
@@ -41,7 +41,7 @@ export class FakeTarget implements McpTarget {
     return Promise.resolve(true);
   }
 
-  lastAnswerAtMs(): undefined {
+  lastAnswerAtMs(): number | undefined {
     return undefined;
   }
 

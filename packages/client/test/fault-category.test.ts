@@ -3,7 +3,10 @@ import { expect } from "vitest";
 import { faultCategory } from "../src/http/fault-category.ts";
 
 function error(code: string): Error {
-  return Object.assign(new Error("getaddrinfo ENOTFOUND host-marker.example"), { code, hostname: "host-marker" });
+  return Object.assign(new Error("getaddrinfo ENOTFOUND host-marker.example"), {
+    code,
+    hostname: "host-marker",
+  });
 }
 
 verifies("R8", "an error is told by its category alone", () => {

@@ -23,19 +23,23 @@ function client() {
   return { start, poll, tokens };
 }
 
-verifies(["R9", "R10", "R11", "R12"], "a new client is tokenless, carries a correction's token, and keeps it over successes", async () => {
-  const { poll, tokens } = client();
-  await poll(correction("tok-1", 5));
-  await poll(answer(200, '{"commands":[]}', [["X-Tunnel-Shard-Token", "taught"]]));
-  await poll(answer(204));
-  await poll(correction("tok-0", 4));
-  await poll(correction("tok-2", 6));
-  await poll(answer(204));
-  expect(tokens()).toEqual([undefined, "tok-1", "tok-1", "tok-1", "tok-1", "tok-2"]);
-  const other = client();
-  await other.poll(answer(204));
-  expect(other.tokens()).toEqual([undefined]);
-});
+verifies(
+  ["R9", "R10", "R11", "R12"],
+  "a new client is tokenless, carries a correction's token, and keeps it over successes",
+  async () => {
+    const { poll, tokens } = client();
+    await poll(correction("tok-1", 5));
+    await poll(answer(200, '{"commands":[]}', [["X-Tunnel-Shard-Token", "taught"]]));
+    await poll(answer(204));
+    await poll(correction("tok-0", 4));
+    await poll(correction("tok-2", 6));
+    await poll(answer(204));
+    expect(tokens()).toEqual([undefined, "tok-1", "tok-1", "tok-1", "tok-1", "tok-2"]);
+    const other = client();
+    await other.poll(answer(204));
+    expect(other.tokens()).toEqual([undefined]);
+  },
+);
 
 verifies("R13", "the third correction without a success clears the token, whatever it said", async () => {
   const { poll, tokens } = client();
@@ -44,33 +48,41 @@ verifies("R13", "the third correction without a success clears the token, whatev
   expect(tokens()).toEqual([undefined, "tok-1", "tok-2", undefined, "tok-4"]);
 });
 
-verifies(["R14", "R15"], "three destination failures clear the token; a success between starts the count again", async () => {
-  const { poll, tokens } = client();
-  await poll(correction("tok", 1));
-  await poll(reset());
-  await poll({ kind: "cut", status: 200, headerLines: [], category: "timeout" });
-  await poll(answer(204));
-  await poll(answer(500));
-  await poll(answer(408));
-  expect(tokens().at(-1)).toBe("tok");
-  await poll(answer(503));
-  await poll(answer(204));
-  expect(tokens().at(-1)).toBeUndefined();
-});
+verifies(
+  ["R14", "R15"],
+  "three destination failures clear the token; a success between starts the count again",
+  async () => {
+    const { poll, tokens } = client();
+    await poll(correction("tok", 1));
+    await poll(reset());
+    await poll({ kind: "cut", status: 200, headerLines: [], category: "timeout" });
+    await poll(answer(204));
+    await poll(answer(500));
+    await poll(answer(408));
+    expect(tokens().at(-1)).toBe("tok");
+    await poll(answer(503));
+    await poll(answer(204));
+    expect(tokens().at(-1)).toBeUndefined();
+  },
+);
 
-verifies("R16", "a late answer of an older generation changes nothing, yet its commands are served", async () => {
-  const { start, poll, tokens } = client();
-  const late = start();
-  const lateCorrection = start();
-  await poll(correction("new", 9));
-  late.answer(answer(200, '{"commands":[{}]}'));
-  lateCorrection.answer(correction("later", 10));
-  const result = await late.result;
-  expect(result.kind === "success" && result.commands.length).toBe(1);
-  expect((await lateCorrection.result).kind).toBe("failed");
-  await poll(answer(204));
-  expect(tokens().at(-1)).toBe("new");
-});
+verifies(
+  "R16",
+  "a late answer of an older generation changes nothing, yet its commands are served",
+  async () => {
+    const { start, poll, tokens } = client();
+    const late = start();
+    const lateCorrection = start();
+    await poll(correction("new", 9));
+    late.answer(answer(200, '{"commands":[{}]}'));
+    lateCorrection.answer(correction("later", 10));
+    const result = await late.result;
+    expect(result.kind === "success" && result.commands.length).toBe(1);
+    expect((await lateCorrection.result).kind).toBe("failed");
+    await poll(answer(204));
+    expect(tokens().at(-1)).toBe("new");
+  },
+);
 
 verifies(["R6", "R7"], "a malformed correction and one on another status teach nothing", async () => {
   const { poll, tokens } = client();
@@ -100,22 +112,26 @@ verifies(["R14", "R16"], "a cancelled poll is cancelled, whatever else happened 
   expect(tokens().at(-1)).toBe("tok");
 });
 
-verifies("R8", "a failed poll's result holds neither token nor body nor any server-supplied text", async () => {
-  const { poll } = client();
-  const results = [
-    await poll(correction("token-marker", 1, [["X-Reason", "text-marker"]])),
-    await poll(answer(409, '{"error":{"code":"wrong_cluster","message":"text-marker"}}')),
-    await poll(answer(401, '{"error":{"message":"text-marker"}}')),
-    await poll(answer(200, "text-marker")),
-  ];
-  expect(JSON.stringify(results)).not.toContain("marker");
-  expect(results.map((result) => (result.kind === "failed" ? result.failure.kind : result.kind))).toEqual([
-    "correction",
-    "malformed-correction",
-    "ordinary-error",
-    "ordinary-error",
-  ]);
-});
+verifies(
+  "R8",
+  "a failed poll's result holds neither token nor body nor any server-supplied text",
+  async () => {
+    const { poll } = client();
+    const results = [
+      await poll(correction("token-marker", 1, [["X-Reason", "text-marker"]])),
+      await poll(answer(409, '{"error":{"code":"wrong_cluster","message":"text-marker"}}')),
+      await poll(answer(401, '{"error":{"message":"text-marker"}}')),
+      await poll(answer(200, "text-marker")),
+    ];
+    expect(JSON.stringify(results)).not.toContain("marker");
+    expect(results.map((result) => (result.kind === "failed" ? result.failure.kind : result.kind))).toEqual([
+      "correction",
+      "malformed-correction",
+      "ordinary-error",
+      "ordinary-error",
+    ]);
+  },
+);
 
 verifies("R17", "Retry-After is read on every error status and on none that is a success", async () => {
   const { poll } = client();

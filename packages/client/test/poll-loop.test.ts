@@ -65,25 +65,33 @@ function startLoop(options: { freeSlots?: number; pollWaitMs?: number } = {}) {
   };
 }
 
-verifies("T17", "the first poll after start or failure asks one second at most, with the configured deadline", async () => {
-  const loop = startLoop();
-  await loop.answer(SUCCESS);
-  await loop.answer(failed(), 10_000);
-  await loop.answer(SUCCESS);
-  expect(loop.wishes.map(({ waitMs }) => waitMs)).toEqual([1_000, 25_000, 1_000, 25_000]);
-  expect(new Set(loop.wishes.map(({ deadlineMs }) => deadlineMs))).toEqual(new Set([30_000]));
-});
+verifies(
+  "T17",
+  "the first poll after start or failure asks one second at most, with the configured deadline",
+  async () => {
+    const loop = startLoop();
+    await loop.answer(SUCCESS);
+    await loop.answer(failed(), 10_000);
+    await loop.answer(SUCCESS);
+    expect(loop.wishes.map(({ waitMs }) => waitMs)).toEqual([1_000, 25_000, 1_000, 25_000]);
+    expect(new Set(loop.wishes.map(({ deadlineMs }) => deadlineMs))).toEqual(new Set([30_000]));
+  },
+);
 
-verifies("T17", "a poll asks for as many commands as there are free slots, 25 at most, and none is made for none", async () => {
-  const loop = startLoop({ freeSlots: 400 });
-  loop.sink.freeSlots = 3;
-  await loop.answer(SUCCESS);
-  loop.sink.freeSlots = 0;
-  await loop.answer(SUCCESS, 60_000);
-  expect(loop.wishes.map(({ limit }) => limit)).toEqual([25, 3]);
-  await loop.free(2);
-  expect(loop.wishes.map(({ limit }) => limit)).toEqual([25, 3, 2]);
-});
+verifies(
+  "T17",
+  "a poll asks for as many commands as there are free slots, 25 at most, and none is made for none",
+  async () => {
+    const loop = startLoop({ freeSlots: 400 });
+    loop.sink.freeSlots = 3;
+    await loop.answer(SUCCESS);
+    loop.sink.freeSlots = 0;
+    await loop.answer(SUCCESS, 60_000);
+    expect(loop.wishes.map(({ limit }) => limit)).toEqual([25, 3]);
+    await loop.free(2);
+    expect(loop.wishes.map(({ limit }) => limit)).toEqual([25, 3, 2]);
+  },
+);
 
 verifies("T17", "one poll is in flight at a time", async () => {
   const loop = startLoop();
@@ -91,18 +99,23 @@ verifies("T17", "one poll is in flight at a time", async () => {
   expect(loop.wishes).toHaveLength(1);
 });
 
-verifies(["R17", "T17"], "every failure waits longer, up to the ceiling, and only a success starts again", async () => {
-  const loop = startLoop();
-  for (let failure = 0; failure < 9; failure += 1) await loop.answer(failed({ kind: "correction" }), 10_000);
-  for (const [failure, delayMs] of loop.delays.entries()) {
-    expect(delayMs).toBeGreaterThanOrEqual(200);
-    expect(delayMs).toBeLessThanOrEqual(Math.min(10_000, 200 * 2 ** failure));
-  }
-  expect(loop.delays[0]).toBe(200);
-  await loop.answer(SUCCESS);
-  await loop.answer(failed());
-  expect(loop.delays.at(-1)).toBe(200);
-});
+verifies(
+  ["R17", "T17"],
+  "every failure waits longer, up to the ceiling, and only a success starts again",
+  async () => {
+    const loop = startLoop();
+    for (let failure = 0; failure < 9; failure += 1)
+      await loop.answer(failed({ kind: "correction" }), 10_000);
+    for (const [failure, delayMs] of loop.delays.entries()) {
+      expect(delayMs).toBeGreaterThanOrEqual(200);
+      expect(delayMs).toBeLessThanOrEqual(Math.min(10_000, 200 * 2 ** failure));
+    }
+    expect(loop.delays[0]).toBe(200);
+    await loop.answer(SUCCESS);
+    await loop.answer(failed());
+    expect(loop.delays.at(-1)).toBe(200);
+  },
+);
 
 verifies("R17", "a Retry-After only lengthens a delay", async () => {
   const loop = startLoop();

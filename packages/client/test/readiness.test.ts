@@ -6,31 +6,43 @@ const POLLS = ["none", "succeeded", "failed"] as const;
 const AGES = [0, 49_999, 50_000, 100_000] as const;
 const PROBES = ["unknown", "answered", "failed"] as const;
 
-verifies(["T24", "R17"], "ready exactly when the newest poll succeeded, is fresh, and every target answered", () => {
-  let readyCount = 0;
-  for (const newestPoll of POLLS) {
-    for (const newestPollAgeMs of AGES) {
-      for (const first of PROBES) {
-        for (const second of PROBES) {
-          const facts: ReadinessFacts = {
-            newestPoll,
-            newestPollAgeMs,
-            pollWaitMs: 25_000,
-            targets: [first, second],
-          };
-          const isReady =
-            newestPoll === "succeeded" && newestPollAgeMs < 50_000 && first === "answered" && second === "answered";
-          expect(judgeReadiness(facts).isReady, JSON.stringify(facts)).toBe(isReady);
-          if (isReady) readyCount += 1;
+verifies(
+  ["T24", "R17"],
+  "ready exactly when the newest poll succeeded, is fresh, and every target answered",
+  () => {
+    let readyCount = 0;
+    for (const newestPoll of POLLS) {
+      for (const newestPollAgeMs of AGES) {
+        for (const first of PROBES) {
+          for (const second of PROBES) {
+            const facts: ReadinessFacts = {
+              newestPoll,
+              newestPollAgeMs,
+              pollWaitMs: 25_000,
+              targets: [first, second],
+            };
+            const isReady =
+              newestPoll === "succeeded" &&
+              newestPollAgeMs < 50_000 &&
+              first === "answered" &&
+              second === "answered";
+            expect(judgeReadiness(facts).isReady, JSON.stringify(facts)).toBe(isReady);
+            if (isReady) readyCount += 1;
+          }
         }
       }
     }
-  }
-  expect(readyCount).toBe(2);
-});
+    expect(readyCount).toBe(2);
+  },
+);
 
 verifies("T24", "the reason names the first thing that is missing", () => {
-  const facts: ReadinessFacts = { newestPoll: "succeeded", newestPollAgeMs: 0, pollWaitMs: 25_000, targets: ["answered"] };
+  const facts: ReadinessFacts = {
+    newestPoll: "succeeded",
+    newestPollAgeMs: 0,
+    pollWaitMs: 25_000,
+    targets: ["answered"],
+  };
   const reason = (changed: Partial<ReadinessFacts>) => {
     const judged = judgeReadiness({ ...facts, ...changed });
     return judged.isReady ? undefined : judged.reason;

@@ -36,20 +36,34 @@ function responder(...answers: readonly CollectedAnswer[]) {
   return { subject, controlPlane, runtime, ending, run, finish };
 }
 
-verifies(["T19", "R20"], "a final is posted up to three times on passing trouble, the same bytes and token each time", async () => {
-  for (const trouble of [reset(), UNSENT, answer(408), answer(429), answer(502), answer(503), answer(504)]) {
-    const { controlPlane, run, finish } = responder(trouble, trouble, trouble);
-    const seen = finish();
-    await run(10_000);
-    expect(seen.outcome).toBe("given-up");
-    expect(controlPlane.responses).toHaveLength(3);
-    expect(new Set(controlPlane.bodies).size).toBe(1);
-    expect(controlPlane.responses.map(({ request }) => request.token)).toEqual(["tok", "tok", "tok"]);
-  }
-});
+verifies(
+  ["T19", "R20"],
+  "a final is posted up to three times on passing trouble, the same bytes and token each time",
+  async () => {
+    for (const trouble of [
+      reset(),
+      UNSENT,
+      answer(408),
+      answer(429),
+      answer(502),
+      answer(503),
+      answer(504),
+    ]) {
+      const { controlPlane, run, finish } = responder(trouble, trouble, trouble);
+      const seen = finish();
+      await run(10_000);
+      expect(seen.outcome).toBe("given-up");
+      expect(controlPlane.responses).toHaveLength(3);
+      expect(new Set(controlPlane.bodies).size).toBe(1);
+      expect(controlPlane.responses.map(({ request }) => request.token)).toEqual(["tok", "tok", "tok"]);
+    }
+  },
+);
 
 verifies(["T19", "R21"], "other statuses are final, wrong_cluster among them: no retry", async () => {
-  const wrongCluster = answer(409, '{"error":{"code":"wrong_cluster","policy_revision":3}}', [["X-Tunnel-Shard-Token", "x"]]);
+  const wrongCluster = answer(409, '{"error":{"code":"wrong_cluster","policy_revision":3}}', [
+    ["X-Tunnel-Shard-Token", "x"],
+  ]);
   for (const refusal of [answer(400), answer(401), wrongCluster, answer(500), answer(302)]) {
     const { controlPlane, run, finish } = responder(refusal);
     const seen = finish();
@@ -111,21 +125,25 @@ verifies("T19", "after a failed notification the rest are skipped and the final 
   ]);
 });
 
-verifies("T20", "a final the service finds too large is replaced once by a small error of the same id", async () => {
-  const { controlPlane, run, finish } = responder(answer(413), OK);
-  const seen = finish();
-  await run(1_000);
-  expect(seen.outcome).toBe("accepted");
-  expect(JSON.parse(controlPlane.bodies[1] ?? "")).toMatchObject({
-    resp_code: 502,
-    resp_json: { id: 7, error: { code: -32_603, data: { tunnel_failure: { source: "protocol" } } } },
-  });
-  const again = responder(answer(413), answer(413));
-  const refused = again.finish();
-  await again.run(5_000);
-  expect(refused.outcome).toBe("refused");
-  expect(again.controlPlane.responses).toHaveLength(2);
-});
+verifies(
+  "T20",
+  "a final the service finds too large is replaced once by a small error of the same id",
+  async () => {
+    const { controlPlane, run, finish } = responder(answer(413), OK);
+    const seen = finish();
+    await run(1_000);
+    expect(seen.outcome).toBe("accepted");
+    expect(JSON.parse(controlPlane.bodies[1] ?? "")).toMatchObject({
+      resp_code: 502,
+      resp_json: { id: 7, error: { code: -32_603, data: { tunnel_failure: { source: "protocol" } } } },
+    });
+    const again = responder(answer(413), answer(413));
+    const refused = again.finish();
+    await again.run(5_000);
+    expect(refused.outcome).toBe("refused");
+    expect(again.controlPlane.responses).toHaveLength(2);
+  },
+);
 
 verifies("T18", "nothing is posted after the command's time is over, also between attempts", async () => {
   const { controlPlane, ending, run, finish, runtime } = responder(answer(503, "", [["Retry-After", "30"]]));

@@ -113,12 +113,6 @@ export const TOLD_TO_WAIT_SLACK_MS = 5_000;
 /** Time between comments on an SSE answer, milliseconds. Spec T11. */
 export const SSE_COMMENT_INTERVAL_MS = 15_000;
 
-/** Calls that may wait in one tunnel's queue; a bound of ours (T12 leaves the number open). */
-export const QUEUE_CALLS_MAX = 1_000;
-
-/** Bytes of calls that may wait in one tunnel's queue; a bound of ours. 64 MiB. */
-export const QUEUE_BYTES_MAX = 64 * 1024 * 1024;
-
 /** Bytes of an `X-Tunnel-MCP-Server-Info` value. Spec T16. */
 export const SERVER_INFO_BYTES_MAX = 4096;
 

@@ -159,6 +159,11 @@ describe("scanJson", () => {
     ]);
   });
 
+  test("keeps a byte order mark that is part of a key", () => {
+    const result = scan('{"\ufeffa":1}');
+    expect(result.ok && result.members.map((member) => member.key)).toEqual(["\ufeffa"]);
+  });
+
   test("names the failure and where it was met", () => {
     const cases: readonly [string, ScanFailure, number][] = [
       ["", "empty", 0],

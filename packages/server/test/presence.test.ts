@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { verifies } from "@moor/testkit";
-import { commandOf, INSTANCE_B, SimulatedNode } from "./support/simulated-node.ts";
+import { commandOf, commandsOf, INSTANCE_B, SimulatedNode } from "./support/simulated-node.ts";
 
 const RESULT = { jsonrpc: "2.0", id: 1, result: {} };
 const NOT_CONNECTED = [503, "tunnel_client_not_connected", "1"];
@@ -114,6 +114,19 @@ describe("connected", () => {
       expect((await node.call(tunnel, connectorKey)).status).toBeUndefined();
     },
   );
+
+  verifies("T4", "one answer carries 8 MiB of commands, or a single larger one", async () => {
+    const node = new SimulatedNode({ bodyBytesMax: 1024 ** 3 });
+    const { tunnel, agentKey, connectorKey } = node.tunnel();
+    await node.poll(tunnel, agentKey, { query: "channel=other" });
+    const request = '{"jsonrpc":"2.0","id":1,"method":"m"}';
+    const padded = (byteCount: number) => request + " ".repeat(byteCount - request.length);
+    for (const mebibytes of [4, 4, 4]) {
+      await node.call(tunnel, connectorKey, { body: padded(mebibytes * 1024 * 1024) });
+    }
+    expect(commandsOf(await node.poll(tunnel, agentKey))).toHaveLength(2);
+    expect(commandsOf(await node.poll(tunnel, agentKey))).toHaveLength(1);
+  });
 
   verifies("T12", "the queue holds 32 MiB of a tunnel's calls and no byte more", async () => {
     const node = new SimulatedNode({ bodyBytesMax: 1024 ** 3 });

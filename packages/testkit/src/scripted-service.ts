@@ -102,7 +102,9 @@ export async function startScriptedService(handler: ScriptedHandler): Promise<Sc
     untilSeen: (what, predicate) => {
       if (predicate(requests)) return Promise.resolve();
       const seen = new Promise<void>((resolve) => waiting.push({ predicate, resolve }));
-      return within(seen, what, undefined, () => requests.map(({ method, path }) => `${method} ${path}`).join("\n"));
+      return within(seen, what, undefined, () =>
+        requests.map(({ method, path }) => `${method} ${path}`).join("\n"),
+      );
     },
     refuseConnections: () => void server.close(),
     get isListening() {

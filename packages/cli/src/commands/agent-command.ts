@@ -5,18 +5,7 @@
 // I2  The first SIGTERM or SIGINT stops it within the grace and exits 0; a second one ends it at once with 1.
 
 import { readFileSync } from "node:fs";
-import {
-  createAgent,
-  createRawDump,
-  listenForHealth,
-  parseHealthAddress,
-  wholeNumber,
-  type AgentOptions,
-  type ChannelOption,
-  type HeaderLine,
-  type HealthListener,
-  type PollFailure,
-} from "@moor/client";
+import type { AgentOptions, ChannelOption, HeaderLine, HealthListener, PollFailure } from "@moor/client";
 import {
   ConfigError,
   createLogger,
@@ -25,21 +14,26 @@ import {
   Secret,
   type LogLevel,
 } from "@moor/runtime";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { EXIT_CODE } from "../exit-code.ts";
+import { integerOption } from "../option-parsers.ts";
+import { printMessage } from "../output.ts";
+import { redactKeys } from "../redact.ts";
+import { nextSignal } from "../signals.ts";
 
 interface AgentFlags {
   readonly endpoint?: string;
   readonly tunnel?: string;
   readonly keyFile?: string;
   readonly mcp?: string;
-  readonly mcpChannel: readonly string[];
+  readonly mcpChannel?: readonly string[];
   readonly mcpHeadersFile?: string;
   readonly health?: string;
-  readonly pollWaitMs: string;
-  readonly concurrency: string;
-  readonly graceMs: string;
+  readonly pollWaitMs: number;
+  readonly concurrency: number;
+  readonly graceMs: number;
   readonly insecure?: true;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
   readonly logHttpRawUnsafe?: true;
 }
 
@@ -64,14 +58,26 @@ export function registerAgentCommand(program: Command): void {
     .option("--tunnel <id>", "tunnel id")
     .option("--key-file <file>", `file with the tunnel's agent key (or set ${KEY_VARIABLE})`)
     .option("--mcp <url>", "Streamable HTTP URL of the MCP server")
-    .option("--mcp-channel <name=url>", "an MCP server for one channel; may be repeated", append, [])
+    .option("--mcp-channel <name=url>", "an MCP server for one channel; may be repeated", append)
     .option("--mcp-headers-file <file>", "headers for the MCP servers, one `Name: value` a line")
     .option("--health <host:port>", "serve /healthz and /readyz there")
-    .option("--poll-wait-ms <ms>", "how long a poll waits", "25000")
-    .option("--concurrency <n>", "commands served at once", "10")
-    .option("--grace-ms <ms>", "time running commands get at stop", "10000")
+    .option(
+      "--poll-wait-ms <ms>",
+      "how long a poll waits",
+      integerOption("--poll-wait-ms", 1_000, 300_000),
+      25_000,
+    )
+    .option("--concurrency <n>", "commands served at once", integerOption("--concurrency", 1, 1_000), 10)
+    .option(
+      "--grace-ms <ms>",
+      "time running commands get at stop",
+      integerOption("--grace-ms", 0, GRACE_MS_HIGHEST),
+      10_000,
+    )
     .option("--insecure", "allow plain http to other machines")
-    .option("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, "info")
+    .addOption(
+      new Option("--log-level <level>", "least severe log line").choices([...LOG_LEVELS]).default("info"),
+    )
     .option("--log-http-raw-unsafe", "dump HTTP exchanges except polls to stderr; bodies are private")
     .addHelpText("after", EXAMPLES)
     .action((flags: AgentFlags) => runAgent(flags));
@@ -79,8 +85,9 @@ export function registerAgentCommand(program: Command): void {
 
 async function runAgent(flags: AgentFlags): Promise<void> {
   const options = agentOptions(flags);
-  const graceMs = wholeNumber("--grace-ms", Number(flags.graceMs), 0, GRACE_MS_HIGHEST);
-  const logger = createLogger({ level: logLevel(flags.logLevel) });
+  // Imported here: the other commands do not need a client to start.
+  const { createAgent, createRawDump, listenForHealth, parseHealthAddress } = await import("@moor/client");
+  const logger = createLogger({ level: flags.logLevel });
   const runtime = createNodeRuntime();
   const health = flags.health === undefined ? undefined : parseHealthAddress("--health", flags.health);
   const explainer = createFailureExplainer();
@@ -88,7 +95,8 @@ async function runAgent(flags: AgentFlags): Promise<void> {
     runtime,
     logger,
     ...(flags.logHttpRawUnsafe === true && { dump: createRawDump((text) => process.stderr.write(text)) }),
-    onConnected: () => say(`connected: tunnel ${options.tunnel} at ${new URL(options.endpoint).origin}`),
+    onConnected: () =>
+      printMessage(`connected: tunnel ${options.tunnel} at ${new URL(options.endpoint).origin}`),
     onPollFailed: (failure) => explainer(failure),
   });
   let listener: HealthListener | undefined;
@@ -97,10 +105,13 @@ async function runAgent(flags: AgentFlags): Promise<void> {
     agent.startProbing();
     logger.info("health-listening", { host: health.host, port: listener.port });
   }
+  const signals = nextSignal(["SIGTERM", "SIGINT"]);
   agent.start();
-  const signal = await firstStopSignal();
+  const signal = await signals.first;
+  signals.onSecond(() => process.exit(EXIT_CODE.refused));
   logger.info("agent-stopping", { signal, inProgress: agent.status().inProgress });
-  await agent.stop(graceMs);
+  await agent.stop(flags.graceMs);
+  signals.release();
   await listener?.close();
   logger.info("agent-stopped");
 }
@@ -113,8 +124,8 @@ function agentOptions(flags: AgentFlags): AgentOptions {
     key: readKey(flags.keyFile),
     channels: channelOptions(flags),
     mcpHeaders: headersFile === undefined ? [] : parseHeadersFile(headersFile),
-    pollWaitMs: Number(flags.pollWaitMs),
-    concurrency: Number(flags.concurrency),
+    pollWaitMs: flags.pollWaitMs,
+    concurrency: flags.concurrency,
     isInsecureAllowed: flags.insecure === true,
   };
 }
@@ -139,7 +150,7 @@ function readKey(keyFile: string | undefined): Secret {
 
 function channelOptions({ mcp, mcpChannel }: AgentFlags): ChannelOption[] {
   const channels: ChannelOption[] = mcp === undefined ? [] : [{ mcpUrl: mcp }];
-  for (const pair of mcpChannel) {
+  for (const pair of mcpChannel ?? []) {
     const equals = pair.indexOf("=");
     if (equals < 1) throw new ConfigError("--mcp-channel", "a value without a name", "NAME=URL");
     channels.push({ name: pair.slice(0, equals), mcpUrl: pair.slice(equals + 1) });
@@ -165,14 +176,8 @@ function readTextFile(option: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
-    throw new ConfigError(option, `${JSON.stringify(file)} (${code})`, "a file that can be read");
+    throw new ConfigError(option, redactKeys(`${JSON.stringify(file)} (${code})`), "a file that can be read");
   }
-}
-
-function logLevel(text: string): LogLevel {
-  const level = LOG_LEVELS.find((candidate) => candidate === text);
-  if (level === undefined) throw new ConfigError("--log-level", JSON.stringify(text), LOG_LEVELS.join(", "));
-  return level;
 }
 
 /** Says what a poll's failure asks of the reader, once for each kind until it changes. */
@@ -182,7 +187,7 @@ function createFailureExplainer(): (failure: PollFailure) => void {
     const text = EXPLANATIONS[fault ?? status ?? 0];
     if (text === undefined || text === said) return;
     said = text;
-    say(text);
+    printMessage(text);
   };
 }
 
@@ -196,24 +201,6 @@ const EXPLANATIONS: Readonly<Record<string | number, string>> = {
   tls: "the service's certificate cannot be trusted, or it does not speak TLS; trying again",
 };
 
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
-function append(value: string, previous: readonly string[]): string[] {
+function append(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];
-}
-
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process. */
-function firstStopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    for (const name of ["SIGTERM", "SIGINT"] as const) {
-      process.on(name, () => {
-        if (isStopping) process.exit(1);
-        isStopping = true;
-        resolve(name);
-      });
-    }
-  });
 }

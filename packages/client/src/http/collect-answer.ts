@@ -7,7 +7,7 @@
 import type { Runtime, TimerHandle } from "@moor/runtime";
 import type { Dispatcher } from "undici";
 import { decodeContent } from "./content-decoding.ts";
-import { startExchange, type Exchange, type ExchangeRequest } from "./exchange.ts";
+import { startExchange, type Exchange, type ExchangeEnd, type ExchangeRequest } from "./exchange.ts";
 import type { FaultCategory } from "./fault-category.ts";
 import type { HeaderLine } from "./header-lines.ts";
 
@@ -60,21 +60,16 @@ export function collectAnswer(
     let head: Head | undefined;
     let bytesMax = 0;
     let bodyBytes = 0;
-    let isTimedOut = false;
     let isSettled = false;
     let exchange: Exchange | undefined;
     let timer: TimerHandle | undefined;
     const chunks: Buffer[] = [];
 
-    const onCancel = () => exchange?.abort();
-    const onDeadline = () => {
-      isTimedOut = true;
-      exchange?.abort();
-    };
+    const abort = () => exchange?.abort();
     const settle = (answer: CollectedAnswer) => {
       isSettled = true;
       runtime.cancel(timer);
-      signal?.removeEventListener("abort", onCancel);
+      signal?.removeEventListener("abort", abort);
       resolve(answer);
     };
     exchange = startExchange(dispatcher, request, {
@@ -88,24 +83,38 @@ export function collectAnswer(
         if (bodyBytes > bytesMax) exchange?.abort();
       },
       onEnd: (end) => {
-        const isOverLimit = bodyBytes > bytesMax;
-        if (signal?.aborted) settle({ kind: "cancelled" });
-        else if (end.kind === "complete" && head !== undefined) settle(whole(head, chunks, bytesMax));
-        else if (isOverLimit && head !== undefined)
-          settle({ kind: "answer", ...head, body: Buffer.concat(chunks), isComplete: false });
-        else if (end.kind === "complete") settle({ kind: "fault", category: "protocol", wasWritten: true });
-        else {
-          const category = isTimedOut || end.kind === "aborted" ? "timeout" : end.category;
-          if (head === undefined) settle({ kind: "fault", category, wasWritten: end.wasWritten });
-          else settle({ kind: "cut", status: head.status, headerLines: head.headerLines, category });
+        if (signal?.aborted) return settle({ kind: "cancelled" });
+        if (head === undefined) return settle(headless(end));
+        if (end.kind === "complete") return settle(whole(head, chunks, bytesMax));
+        if (bodyBytes > bytesMax) {
+          return settle({ kind: "answer", ...head, body: Buffer.concat(chunks), isComplete: false });
         }
+        const { status, headerLines } = head;
+        settle({ kind: "cut", status, headerLines, category: categoryOf(end) });
       },
     });
     // A request that cannot be sent ends before startExchange returns.
     if (isSettled) return;
-    if (limits.deadlineMs !== undefined) timer = runtime.schedule(limits.deadlineMs, onDeadline);
-    signal?.addEventListener("abort", onCancel, { once: true });
+    if (limits.deadlineMs !== undefined) timer = runtime.schedule(limits.deadlineMs, abort);
+    signal?.addEventListener("abort", abort, { once: true });
   });
+}
+
+function headless(end: ExchangeEnd): CollectedAnswer {
+  const wasWritten = end.kind === "complete" || end.wasWritten;
+  return { kind: "fault", category: categoryOf(end), wasWritten };
+}
+
+/** An exchange that nobody cancelled and that is within its limits is aborted by its deadline alone. */
+function categoryOf(end: ExchangeEnd): FaultCategory {
+  switch (end.kind) {
+    case "fault":
+      return end.category;
+    case "aborted":
+      return "timeout";
+    case "complete":
+      return "protocol";
+  }
 }
 
 function whole(head: Head, chunks: readonly Buffer[], bytesMax: number): CollectedAnswer {

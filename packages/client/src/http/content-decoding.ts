@@ -36,7 +36,7 @@ export function decodeContent(
   bytesMax: number,
 ): Uint8Array | undefined {
   let decoded = body;
-  for (const coding of contentCodings(headerLines).reverse()) {
+  for (const coding of contentCodings(headerLines).toReversed()) {
     const decode = DECODERS[coding];
     if (decode === undefined) return undefined;
     try {

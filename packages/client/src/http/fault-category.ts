@@ -5,7 +5,14 @@
 
 /** The only thing logs and errors say of a failed exchange. */
 export type FaultCategory =
-  "dns" | "refused" | "unreachable" | "tls" | "reset" | "timeout" | "protocol" | "other";
+  | "dns"
+  | "refused"
+  | "unreachable"
+  | "tls"
+  | "reset"
+  | "timeout"
+  | "protocol"
+  | "other";
 
 const BY_CODE: Readonly<Record<string, FaultCategory>> = {
   ENOTFOUND: "dns",

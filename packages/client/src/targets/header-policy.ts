@@ -5,7 +5,13 @@
 // I2  Only five response headers come back, and none that the server's own Connection header names.
 
 import { HEADER, isReservedHeader } from "@moor/protocol";
-import { headerValues, isHeaderName, isHeaderValue, utf8AsHeaderValue, type HeaderLine } from "../http/header-lines.ts";
+import {
+  headerValues,
+  isHeaderName,
+  isHeaderValue,
+  utf8AsHeaderValue,
+  type HeaderLine,
+} from "../http/header-lines.ts";
 
 /** RFC 9110 7.6.1 and the older names that proxies still honour. Lower case. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([

@@ -22,11 +22,7 @@ import type { RawDump } from "../raw-dump.ts";
 import { passedResponseHeaders, type HeaderBag } from "./header-policy.ts";
 import type { OnNotification, TargetAnswer } from "./mcp-target.ts";
 import { createSseParser, type SseParser } from "./sse-parser.ts";
-import {
-  targetFaultFailure,
-  targetHttpFailure,
-  targetProtocolFailure,
-} from "./target-failure.ts";
+import { targetFaultFailure, targetHttpFailure, targetProtocolFailure } from "./target-failure.ts";
 
 /** What a call needs of its target. */
 export interface HttpCallPorts {
@@ -132,7 +128,9 @@ class HttpCall implements ExchangeSink {
     this.#exchange = undefined;
     if (this.#hasResponse || end.kind === "aborted") return;
     if (end.kind === "fault") {
-      this.#settleAfterNotifications(targetFaultFailure(end.category, end.wasWritten, this.#status !== undefined));
+      this.#settleAfterNotifications(
+        targetFaultFailure(end.category, end.wasWritten, this.#status !== undefined),
+      );
     } else if (this.#sse !== undefined) {
       this.#settleAfterNotifications(targetProtocolFailure("stream_ended", this.#headers));
     } else {
@@ -143,8 +141,7 @@ class HttpCall implements ExchangeSink {
   /** A whole answer that is no stream: the response asked for, or what to say instead (T20). */
   #judgeBody(status: number): TargetAnswer {
     const body = decodeContent(Buffer.concat(this.#chunks), this.#headerLines, RESPONSE_BODY_BYTES_MAX);
-    const scan =
-      body === undefined || (status >= 300 && status <= 399) ? undefined : scanTargetJson(body);
+    const scan = body === undefined || (status >= 300 && status <= 399) ? undefined : scanTargetJson(body);
     if (body !== undefined && scan?.ok === true) {
       const shape = jsonRpcShape(body, scan.members);
       const isOurs = shape.kind === "response" && isSameId(shape.rawId, this.#rawId);

@@ -13,7 +13,14 @@ import type { HeaderLine } from "../http/header-lines.ts";
 import type { RawDump } from "../raw-dump.ts";
 import { passedResponseHeaders, targetRequestHeaders, type HeaderBag } from "./header-policy.ts";
 import { callOverHttp, type HttpCallPorts } from "./http-call.ts";
-import type { McpTarget, TargetAnswer, TargetReceipt, TargetRequest } from "./mcp-target.ts";
+import type {
+  McpTarget,
+  OnNotification,
+  TargetAnswer,
+  TargetMessage,
+  TargetReceipt,
+  TargetRequest,
+} from "./mcp-target.ts";
 import { targetFaultFailure, targetHttpFailure } from "./target-failure.ts";
 
 /** What an HTTP target is made of. */
@@ -35,67 +42,98 @@ const IGNORED_BODY_BYTES_MAX = CORRECTION_BODY_BYTES_MAX;
 
 /** An McpTarget over HTTP/1.1 with kept-alive connections. */
 export function createHttpTarget(options: HttpTargetOptions): McpTarget {
-  const { runtime, logger, dump, staticHeaders, url } = options;
-  const path = `${url.pathname}${url.search}`;
-  const pool = new Pool(url.origin, { allowH2: false, headersTimeout: 0, bodyTimeout: 0 });
-  let lastAnswerAtMs: number | undefined;
-  const onAnswered = () => {
-    lastAnswerAtMs = runtime.monotonicMs();
-  };
+  return new HttpTarget(options);
+}
 
-  const collect = async (request: ExchangeRequest, signal: AbortSignal, bodyBytesMax: number, deadlineMs?: number) => {
+class HttpTarget implements McpTarget {
+  readonly #options: HttpTargetOptions;
+  readonly #path: string;
+  readonly #pool: Pool;
+  #lastAnswerAtMs: number | undefined;
+
+  constructor(options: HttpTargetOptions) {
+    const { url } = options;
+    this.#options = options;
+    this.#path = `${url.pathname}${url.search}`;
+    this.#pool = new Pool(url.origin, { allowH2: false, headersTimeout: 0, bodyTimeout: 0 });
+  }
+
+  call(request: TargetRequest, onNotification: OnNotification, signal: AbortSignal): Promise<TargetAnswer> {
+    const { runtime, dump, staticHeaders } = this.#options;
+    const headers = targetRequestHeaders(request.headers, staticHeaders);
+    const ports: HttpCallPorts = {
+      runtime,
+      dispatcher: this.#pool,
+      dump,
+      onAnswered: () => this.#onAnswered(),
+      refuseServerRequest: (rawId, sessionLines) =>
+        void this.#refuse(rawId, withSession(headers, sessionLines), signal),
+    };
+    return callOverHttp(ports, this.#post(headers, request.bytes), request.rawId, onNotification, signal);
+  }
+
+  async notify(message: TargetMessage, signal: AbortSignal): Promise<TargetReceipt> {
+    const headers = targetRequestHeaders(message.headers, this.#options.staticHeaders);
+    return receipt(await this.#collect(this.#post(headers, message.bytes), signal));
+  }
+
+  async terminate(commandHeaders: HeaderBag, signal: AbortSignal): Promise<TargetReceipt> {
+    const headers = targetRequestHeaders(commandHeaders, this.#options.staticHeaders, true);
+    return receipt(await this.#collect({ method: "DELETE", path: this.#path, headers }, signal));
+  }
+
+  async discover(signal: AbortSignal): Promise<TargetAnswer> {
+    const { pathname } = this.#options.url;
+    const request: ExchangeRequest = {
+      method: "GET",
+      path: `/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`,
+      headers: [[HEADER.accept, "application/json"]],
+    };
+    return metadataAnswer(await this.#collect(request, signal, RESPONSE_BODY_BYTES_MAX));
+  }
+
+  async probe(signal: AbortSignal): Promise<boolean> {
+    const request: ExchangeRequest = { method: "OPTIONS", path: this.#path, headers: [] };
+    const answer = await this.#collect(request, signal, IGNORED_BODY_BYTES_MAX, PROBE_MS);
+    return answer.kind === "answer" || answer.kind === "cut";
+  }
+
+  lastAnswerAtMs(): number | undefined {
+    return this.#lastAnswerAtMs;
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  #post(headers: readonly HeaderLine[], body: Uint8Array): ExchangeRequest {
+    return { method: "POST", path: this.#path, headers, body };
+  }
+
+  async #collect(
+    request: ExchangeRequest,
+    signal: AbortSignal,
+    bodyBytesMax = IGNORED_BODY_BYTES_MAX,
+    deadlineMs?: number,
+  ): Promise<CollectedAnswer> {
+    const { runtime, dump } = this.#options;
     const limits = { deadlineMs, bodyBytesMax: () => bodyBytesMax };
-    const pending = collectAnswer(runtime, pool, request, limits, signal);
+    const pending = collectAnswer(runtime, this.#pool, request, limits, signal);
     const answer = await (dump === undefined ? pending : dump.exchange("target", request, pending));
-    if (answer.kind === "answer" || answer.kind === "cut") onAnswered();
+    if (answer.kind === "answer" || answer.kind === "cut") this.#onAnswered();
     return answer;
-  };
-  const refuse = async (rawId: string, headers: readonly HeaderLine[], signal: AbortSignal) => {
-    const text = `{"jsonrpc":"2.0","id":${rawId},"error":{"code":-32601,"message":"not available through this connection"}}`;
-    const request: ExchangeRequest = { method: "POST", path, headers, body: Buffer.from(text) };
-    const answer = await collect(request, signal, IGNORED_BODY_BYTES_MAX);
-    logger.debug("server-request-refused", { outcome: answer.kind });
-  };
+  }
 
-  return {
-    call: (request: TargetRequest, onNotification, signal) => {
-      const headers = targetRequestHeaders(request.headers, staticHeaders);
-      const ports: HttpCallPorts = {
-        runtime,
-        dispatcher: pool,
-        dump,
-        onAnswered,
-        refuseServerRequest: (rawId, sessionLines) =>
-          void refuse(rawId, withSession(headers, sessionLines), signal),
-      };
-      const post: ExchangeRequest = { method: "POST", path, headers, body: request.bytes };
-      return callOverHttp(ports, post, request.rawId, onNotification, signal);
-    },
-    notify: async (message, signal) => {
-      const headers = targetRequestHeaders(message.headers, staticHeaders);
-      const post: ExchangeRequest = { method: "POST", path, headers, body: message.bytes };
-      return receipt(await collect(post, signal, IGNORED_BODY_BYTES_MAX));
-    },
-    terminate: async (commandHeaders, signal) => {
-      const headers = targetRequestHeaders(commandHeaders, staticHeaders, true);
-      return receipt(await collect({ method: "DELETE", path, headers }, signal, IGNORED_BODY_BYTES_MAX));
-    },
-    discover: async (signal) => {
-      const wellKnown = `/.well-known/oauth-protected-resource${url.pathname === "/" ? "" : url.pathname}`;
-      const request: ExchangeRequest = {
-        method: "GET",
-        path: wellKnown,
-        headers: [[HEADER.accept, "application/json"]],
-      };
-      return metadataAnswer(await collect(request, signal, RESPONSE_BODY_BYTES_MAX));
-    },
-    probe: async (signal) => {
-      const answer = await collect({ method: "OPTIONS", path, headers: [] }, signal, IGNORED_BODY_BYTES_MAX, PROBE_MS);
-      return answer.kind === "answer" || answer.kind === "cut";
-    },
-    lastAnswerAtMs: () => lastAnswerAtMs,
-    close: () => pool.destroy(),
-  };
+  async #refuse(rawId: string, headers: readonly HeaderLine[], signal: AbortSignal): Promise<void> {
+    const error = '{"code":-32601,"message":"not available through this connection"}';
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${rawId},"error":${error}}`);
+    const answer = await this.#collect(this.#post(headers, body), signal);
+    this.#options.logger.debug("server-request-refused", { outcome: answer.kind });
+  }
+
+  #onAnswered(): void {
+    this.#lastAnswerAtMs = this.#options.runtime.monotonicMs();
+  }
 }
 
 /** The call's own request headers, with the session its answer opened if it opened one. */

@@ -38,7 +38,11 @@ export function targetProtocolFailure(kind: ProtocolFailureKind, headers: Header
 }
 
 /** The exchange broke before (`isAnswered` false) or after the target's answer began. */
-export function targetFaultFailure(category: FaultCategory, wasWritten: boolean, isAnswered: boolean): Failed {
+export function targetFaultFailure(
+  category: FaultCategory,
+  wasWritten: boolean,
+  isAnswered: boolean,
+): Failed {
   const source = faultSource(category, wasWritten);
   return failed(category === "timeout" ? 504 : 502, NO_HEADERS, {
     version: 1,
