@@ -12,7 +12,13 @@ export {
 } from "./node-options.ts";
 export { devNode } from "./dev-node.ts";
 export { loadOperatorToken, OPERATOR_FILE, type OperatorFile } from "./operator/operator-file.ts";
-export { openSqliteDirectory } from "./directory/sqlite-directory.ts";
+export { openSqliteDirectory, type OpenDirectory } from "./directory/sqlite-directory.ts";
+export {
+  openDirectory,
+  type DirectoryLocation,
+  type OpenDirectoryOptions,
+} from "./directory/open-directory.ts";
+export { ensureNodeSecret, readNodeSecret, writeNodeSecret } from "./directory/node-secret.ts";
 export type {
   AccessMode,
   Directory,

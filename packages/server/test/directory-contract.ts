@@ -260,7 +260,7 @@ export function directoryContract(name: string, open: OpenForTest): void {
       runtime.jumpWallClock(-3_600_000);
       await registerShards(directory, "s3");
       for (const { tunnel } of created) {
-        expect(replica.tunnel(tunnel.id)?.placement.revision).toBe(tunnel.placement.revision + 1);
+        expect(replica.tunnel(tunnel.id)?.placement.revision).toBeGreaterThan(tunnel.placement.revision);
       }
     });
 

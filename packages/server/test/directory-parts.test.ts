@@ -3,13 +3,32 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { applyMigrations, MIGRATIONS, type Migration } from "../src/directory/migrations.ts";
-import { mutationSteps } from "../src/directory/mutations.ts";
+import { mutationSteps, type Mutation } from "../src/directory/mutations.ts";
 import { pageOf } from "../src/directory/page.ts";
 import { choosePlacement, revisionFloor } from "../src/directory/placement-choice.ts";
 import { RecentMap } from "../src/directory/recent-map.ts";
 import { commitBatch } from "../src/directory/sqlite-batch.ts";
 import { createSqliteStatements } from "../src/directory/sqlite-statements.ts";
-import { READ, WRITE } from "../src/directory/statements.ts";
+import { Ledger } from "../src/directory/ledger.ts";
+import { READ } from "../src/directory/statements.ts";
+import { WRITE } from "../src/directory/write-statements.ts";
+
+const FOUNDATION: Mutation = {
+  kind: "found-residency",
+  name: "global",
+  incarnation: "i1",
+  isCorrecting: false,
+  tokenKey: { id: "tk_1", sealedSecret: "v1.x" },
+};
+
+const NODE = {
+  id: "n1",
+  incarnation: "i",
+  internalUrl: "",
+  roles: "entry,shard",
+  version: "",
+  shards: [{ id: "s1", publicHost: "h" }],
+};
 
 function tableNames(db: DatabaseSync): unknown[] {
   const rows = db.prepare("select name from sqlite_schema where type = 'table' order by name").all();
@@ -24,19 +43,21 @@ test("migrations apply once, and later ones to a database that has the earlier",
   const db = new DatabaseSync(":memory:");
   const later: readonly Migration[] = [
     ...MIGRATIONS,
-    { version: MIGRATIONS.length + 1, sql: "create table more (id text)" },
+    { version: MIGRATIONS.length + 1, worksWith: 2, sql: "create table more (id text);" },
   ];
   expect(applyMigrations(db, 5)).toEqual({ kind: "current", version: MIGRATIONS.length });
   expect(applyMigrations(db, 6)).toEqual({ kind: "current", version: MIGRATIONS.length });
   expect(applyMigrations(db, 7, later)).toEqual({ kind: "current", version: later.length });
   expect(tableNames(db)).toContain("more");
   const applied = db.prepare("select applied_at_ms as at from migrations order by version").all();
-  expect(applied.map((row) => row["at"])).toEqual([5, 7]);
+  expect(applied.map((row) => row["at"])).toEqual([5, 5, 7]);
 });
 
 test("a migration that fails leaves nothing of itself", () => {
   const db = new DatabaseSync(":memory:");
-  const broken = [{ version: 1, sql: "create table half (id text); create table half (id text);" }];
+  const broken = [
+    { version: 1, worksWith: 1, sql: "create table half (id text); create table half (id text);" },
+  ];
   expect(() => applyMigrations(db, 1, broken)).toThrow();
   expect(db.isTransaction).toBe(false);
   expect(tableNames(db)).toEqual(["migrations"]);
@@ -52,30 +73,43 @@ test("a database of a later program is left alone", () => {
 test("a refused mutation of a batch is undone alone", () => {
   const db = new DatabaseSync(":memory:");
   applyMigrations(db, 1);
-  const fields = { name: "n", description: "", access: "open", deadlineMs: 1_000, keys: [], wallMs: 1 };
-  const shards = [{ id: "s1", publicHost: "h" }];
-  const outcome = commitBatch(db, createSqliteStatements(db), [
+  const fields = { name: "n", description: "", access: "open", deadlineMs: 1_000, keys: [] };
+  const mutations: readonly Mutation[] = [
+    FOUNDATION,
     // No shard is live yet: its row is inserted before that is found out.
     { kind: "create-tunnel", id: "early", ...fields },
-    { kind: "register-node", id: "n1", incarnation: "i", shards, wallMs: 1 },
+    { kind: "register-node", ...NODE },
     { kind: "create-tunnel", id: "late", ...fields },
     { kind: "create-tunnel", id: "late", ...fields },
-  ]);
+  ];
+  const outcome = commitBatch(db, createSqliteStatements(db), mutations, { tx: "t1", wallMs: 1 });
   expect(outcome).toMatchObject({
     kind: "committed",
-    outcomes: [{ code: "directory_unavailable" }, { kind: "done" }, { kind: "done" }, { code: "conflict" }],
+    outcomes: [
+      { kind: "done" },
+      { code: "directory_unavailable" },
+      { kind: "done" },
+      { kind: "done" },
+      { code: "conflict" },
+    ],
   });
   expect(db.prepare("select id from tunnels").all()).toEqual([{ id: "late" }]);
+  const changes = db.prepare("select seq, kind, id, tx from changes order by seq").all();
+  expect(changes.map((row) => `${row["seq"]} ${row["kind"]} ${row["id"]} ${row["tx"]}`)).toEqual([
+    "1 token-key tk_1 t1",
+    "2 node n1 t1",
+    "3 shard s1 t1",
+    "4 placement late t1",
+    "5 tunnel late t1",
+  ]);
 });
 
 test("a batch that the store fails is undone whole", () => {
   const db = new DatabaseSync(":memory:");
   applyMigrations(db, 1);
   db.exec("drop table changes");
-  const shards = [{ id: "s1", publicHost: "h" }];
-  const outcome = commitBatch(db, createSqliteStatements(db), [
-    { kind: "register-node", id: "n1", incarnation: "i", shards, wallMs: 1 },
-  ]);
+  const mutations: readonly Mutation[] = [FOUNDATION, { kind: "register-node", ...NODE }];
+  const outcome = commitBatch(db, createSqliteStatements(db), mutations, { tx: "t1", wallMs: 1 });
   expect(outcome.kind).toBe("failed");
   expect(db.isTransaction).toBe(false);
   expect(db.prepare("select id from nodes").all()).toEqual([]);
@@ -88,7 +122,8 @@ test("statements use numbered parameters and no value of SQLite's own", () => {
 });
 
 test("a mutation asks for the same statements whoever runs them", () => {
-  const steps = mutationSteps({ kind: "record-seen", ids: ["a", "b"] });
+  const ledger = new Ledger(undefined, 5, "t1");
+  const steps = mutationSteps({ kind: "record-seen", ids: ["a", "b"] }, ledger);
   const asked: unknown[] = [];
   let step = steps.next([]);
   while (step.done !== true) {
@@ -98,9 +133,12 @@ test("a mutation asks for the same statements whoever runs them", () => {
   expect(asked).toEqual([
     [WRITE.markSeen, ["a"]],
     [WRITE.markSeen, ["b"]],
-    [WRITE.insertChange, ["tunnel", "b"]],
   ]);
-  expect(step.value).toEqual({ kind: "done" });
+  expect(step.value).toEqual({ kind: "done", rows: [] });
+  expect(ledger.closingQueries().map((closing) => closing.params)).toEqual([
+    [1, "tunnel", "b", "t1", 5],
+    [1, 0],
+  ]);
 });
 
 test("a tenant's shard depends on the shards alone, and a shard that goes moves only its own tenants", () => {

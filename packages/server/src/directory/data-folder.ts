@@ -20,13 +20,17 @@ export interface DataFolder {
   release(): void;
 }
 
-/** Makes and locks `dir`. Throws ConfigError when it cannot be used or another process uses it. */
-export function openDataFolder(dir: string): DataFolder {
+/**
+ * Makes and locks `dir` with a database file in it. Throws ConfigError when it cannot be used or another process uses it.
+ *
+ * @param fileName `moor.sqlite` where the directory itself lives here, `replica.sqlite` for a copy of one elsewhere
+ */
+export function openDataFolder(dir: string, fileName: "moor.sqlite" | "replica.sqlite"): DataFolder {
   try {
     if (mkdirSync(dir, { recursive: true, mode: OWNER_ONLY_DIR }) !== undefined)
       chmodSync(dir, OWNER_ONLY_DIR);
     ensureOwnerOnlyFile(join(dir, "lock"));
-    ensureOwnerOnlyFile(join(dir, "moor.sqlite"));
+    ensureOwnerOnlyFile(join(dir, fileName));
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
     throw new ConfigError("--data", `${dir} (${reason})`, "a directory this user may create and write");
@@ -42,7 +46,7 @@ export function openDataFolder(dir: string): DataFolder {
       "a directory of its own: stop that process, or give another directory",
     );
   }
-  return { databasePath: join(dir, "moor.sqlite"), release: () => lock.close() };
+  return { databasePath: join(dir, fileName), release: () => lock.close() };
 }
 
 /** SQLite gives its journal files the mode of the database, so the database is made first. */

@@ -1,26 +1,32 @@
-// The directory's schema in SQLite, as numbered steps that are applied at start.
+// The directory's schema as numbered steps, for both stores.
 //
+// Written in the words that SQLite takes; PostgreSQL reads them through `forPostgres`.
 // I1  A step that has shipped never changes; a new one is added behind it (expand, then contract).
 // I2  Each step commits together with its row in `migrations`, so that a kill in between repeats nothing.
-// I3  A database with a step this program does not know is refused, not guessed at.
+// I3  A program works on the schema it knows, and on a later one that says that it still can (`works_with`): so nodes can
+//     be replaced one by one after an expanding step. Any other schema is refused, not guessed at.
 
 import type { DatabaseSync } from "node:sqlite";
 
 /** One step of the schema; `version` counts from 1 without gaps. */
 export interface Migration {
   readonly version: number;
+  /** Oldest version whose programs work on the schema after this step. */
+  readonly worksWith: number;
   readonly sql: string;
 }
 
-/** What applying migrations came to. */
-export type MigrationOutcome =
+/** Whether a program can work on the schema it found. */
+export type SchemaVerdict =
   | { readonly kind: "current"; readonly version: number }
+  | { readonly kind: "too-old"; readonly version: number; readonly known: number }
   | { readonly kind: "too-new"; readonly version: number; readonly known: number };
 
 /** Every step so far. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
+    worksWith: 1,
     sql: `
 create table residency (name text primary key, incarnation text not null, corrections integer not null) strict;
 create table nodes (
@@ -50,35 +56,124 @@ create table token_keys (
 create table changes (seq integer primary key, kind text not null, id text not null) strict;
 `,
   },
+  {
+    version: 2,
+    worksWith: 2,
+    sql: `
+alter table migrations add column works_with integer not null default 0;
+create table residency_row (
+  id integer primary key, name text not null, incarnation text not null, corrections integer not null,
+  corrections_by text not null, seq integer not null, last_revision integer not null
+) strict;
+insert into residency_row (id, name, incarnation, corrections, corrections_by, seq, last_revision)
+  select 1, name, incarnation, corrections, '', (select coalesce(max(seq), 0) from changes),
+    (select coalesce(max(revision), 0) from placements) from residency;
+drop table residency;
+alter table residency_row rename to residency;
+alter table nodes add column internal_url text not null default '';
+alter table nodes add column roles text not null default 'entry,shard';
+alter table nodes add column version text not null default '';
+alter table changes add column tx text not null default '';
+alter table changes add column at_ms integer not null default 0;
+alter table token_keys add column state_since_ms integer not null default 0;
+alter table token_keys add column created_by text not null default '';
+create table leases (
+  holder text primary key, node text not null, incarnation text not null, counter integer not null,
+  renewed_at_ms integer not null, seen_seq integer not null
+) strict;
+create table leader (
+  id integer primary key, node text not null, incarnation text not null, expires_at_ms integer not null
+) strict;
+create table moves (
+  id text primary key, tenant text not null, from_shard text, to_shard text not null, revision integer not null unique,
+  token_key text not null, token_format integer not null, at_ms integer not null, actor text not null,
+  reason text not null, job text
+) strict;
+create index moves_by_tenant on moves (tenant, revision);
+create table jobs (
+  id text primary key, kind text not null, from_shard text not null, to_shard text not null, rate_per_s text not null,
+  state text not null, moved integer not null, total integer not null, last_tenant text, actor text not null,
+  reason text not null, created_at_ms integer not null, error text, seq integer not null unique
+) strict;
+`,
+  },
 ];
 
-/** Brings `db` to the newest of `migrations`. Throws what SQLite throws; then nothing of the failed step is kept. */
+/** The statement that makes the table of applied steps. */
+export const MIGRATIONS_TABLE =
+  "create table if not exists migrations (version integer primary key, applied_at_ms integer not null) strict";
+
+/** Schema version of a database, and the oldest program version it works with. Version 0: not a directory yet. */
+export interface SchemaVersion {
+  readonly version: number;
+  readonly worksWith: number;
+}
+
+/** Statements that read a SchemaVersion: the second one only from version 2 on. */
+export const SCHEMA_READ = {
+  version: "select coalesce(max(version), 0) as version from migrations",
+  worksWith: "select works_with from migrations order by version desc limit 1",
+} as const;
+
+/** Whether a program that knows `migrations` can work on a schema. */
+export function judgeSchema(
+  schema: SchemaVersion,
+  migrations: readonly Migration[] = MIGRATIONS,
+): SchemaVerdict {
+  const known = migrations.at(-1)?.version ?? 0;
+  const { version, worksWith } = schema;
+  if (version < known) return { kind: "too-old", version, known };
+  // 0: a step that says nothing, of a program that knows more than this one.
+  const isUsable = worksWith !== 0 && worksWith <= known;
+  if (version > known && !isUsable) return { kind: "too-new", version, known };
+  return { kind: "current", version };
+}
+
+/** The statements of one step with its row in `migrations`. */
+export function stepSql(migration: Migration, wallMs: number): string {
+  const { version, worksWith, sql } = migration;
+  const row =
+    version === 1
+      ? `insert into migrations (version, applied_at_ms) values (1, ${Math.trunc(wallMs)});`
+      : `insert into migrations (version, applied_at_ms, works_with)
+          values (${version}, ${Math.trunc(wallMs)}, ${worksWith});`;
+  return `${sql}\n${row}`;
+}
+
+/** SQLite's DDL in PostgreSQL's words: 64-bit integers, and text ordered by its bytes as SQLite does. */
+export function forPostgres(sql: string): string {
+  return sql
+    .replaceAll(/\binteger\b/g, "bigint")
+    .replaceAll(/\btext\b/g, 'text collate "C"')
+    .replaceAll(/\) strict\b/g, ")");
+}
+
+/** Brings a SQLite database to the newest of `migrations`. Throws what SQLite throws; then nothing of the failed step is kept. */
 export function applyMigrations(
   db: DatabaseSync,
   wallMs: number,
   migrations: readonly Migration[] = MIGRATIONS,
-): MigrationOutcome {
-  db.exec(
-    "create table if not exists migrations (version integer primary key, applied_at_ms integer not null) strict",
-  );
-  const row = db.prepare("select coalesce(max(version), 0) as version from migrations").get();
-  const applied = Number(row?.["version"] ?? 0);
-  const known = migrations.at(-1)?.version ?? 0;
-  if (applied > known) return { kind: "too-new", version: applied, known };
+): SchemaVerdict {
+  db.exec(MIGRATIONS_TABLE);
+  const schema = sqliteSchema(db);
+  const verdict = judgeSchema(schema, migrations);
+  if (verdict.kind !== "too-old") return verdict;
   for (const migration of migrations) {
-    if (migration.version > applied) applyOne(db, migration, wallMs);
+    if (migration.version > schema.version) applyOne(db, migration, wallMs);
   }
-  return { kind: "current", version: known };
+  return { kind: "current", version: verdict.known };
+}
+
+function sqliteSchema(db: DatabaseSync): SchemaVersion {
+  const version = Number(db.prepare(SCHEMA_READ.version).get()?.["version"] ?? 0);
+  if (version < 2) return { version, worksWith: version };
+  return { version, worksWith: Number(db.prepare(SCHEMA_READ.worksWith).get()?.["works_with"] ?? 0) };
 }
 
 function applyOne(db: DatabaseSync, migration: Migration, wallMs: number): void {
   db.exec("begin immediate");
   try {
-    db.exec(migration.sql);
-    db.prepare("insert into migrations (version, applied_at_ms) values (?, ?)").run(
-      migration.version,
-      wallMs,
-    );
+    db.exec(stepSql(migration, wallMs));
     db.exec("commit");
   } catch (error) {
     if (db.isTransaction) db.exec("rollback");

@@ -1,19 +1,29 @@
-// Rows of the store as the records of directory.ts.
+// Rows of the store as the records of records.ts.
 //
 // The store is our own and its writers validate, so a row that does not fit is a bug or a damaged file: it throws.
 
 import { parseTunnelId } from "@moor/protocol";
 import { invariant } from "@moor/runtime";
+import { integerAt, memberAt, textAt, textOrNullAt } from "./columns.ts";
+import { KEY_KINDS } from "./keys.ts";
 import {
   ACCESS_MODES,
+  CHANGE_KINDS,
+  JOB_STATES,
+  NODE_ROLES,
   parseShardId,
+  SHARD_STATES,
   type Change,
-  type ChangeKind,
+  type Job,
   type KeyRecord,
-  type SealingKey,
+  type MadeMove,
+  type NodeRecord,
+  type Placement,
+  type ShardId,
+  type ShardRecord,
+  type TokenKeyRecord,
   type TunnelRecord,
-} from "./directory.ts";
-import { KEY_KINDS } from "./keys.ts";
+} from "./records.ts";
 import type { Row } from "./statements.ts";
 
 /** A key as stored: its record, and the hash that its text is looked up by. */
@@ -26,31 +36,34 @@ export interface StoredKey {
 /** A row of READ.tunnel. */
 export function tunnelFromRow(row: Row): TunnelRecord {
   const id = parseTunnelId(textAt(row, "id"));
-  const shard = parseShardId(textAt(row, "shard"));
-  const access = ACCESS_MODES.find((mode) => mode === row["access"]);
-  invariant(
-    id !== undefined && shard !== undefined && access !== undefined,
-    "D1 a stored tunnel is well formed",
-  );
+  invariant(id !== undefined, "D1 a stored tunnel is well formed");
   return {
     id,
     name: textAt(row, "name"),
     description: textAt(row, "description"),
-    access,
+    access: memberAt(row, "access", ACCESS_MODES),
     deadlineMs: integerAt(row, "deadline_ms"),
     createdAtMs: integerAt(row, "created_at_ms"),
     isSeen: integerAt(row, "is_seen") === 1,
-    placement: { shard, revision: integerAt(row, "revision") },
+    placement: placementFromRow(row),
+  };
+}
+
+/** A row of READ.placement. */
+export function placementFromRow(row: Row, shardColumn = "shard"): Placement {
+  return {
+    shard: shardAt(row, shardColumn),
+    revision: integerAt(row, "revision"),
+    tokenKey: textAt(row, "token_key"),
+    tokenFormat: integerAt(row, "token_format"),
   };
 }
 
 /** A row of READ.key. */
 export function keyFromRow(row: Row): StoredKey {
-  const kind = KEY_KINDS.find((known) => known === row["kind"]);
-  invariant(kind !== undefined, "D2 a stored key is of a known kind");
   const record = {
     id: textAt(row, "id"),
-    kind,
+    kind: memberAt(row, "kind", KEY_KINDS),
     tenant: textAt(row, "tenant"),
     label: textAt(row, "label"),
     prefix: textAt(row, "prefix"),
@@ -60,36 +73,87 @@ export function keyFromRow(row: Row): StoredKey {
   return { record, hashHex: textAt(row, "hash") };
 }
 
-const CHANGE_KINDS: readonly ChangeKind[] = ["tunnel", "key", "placement", "token-key", "shard", "node"];
-
 /** A row of READ.changesAfter. */
 export function changeFromRow(row: Row): Change {
-  const kind = CHANGE_KINDS.find((known) => known === row["kind"]);
-  invariant(kind !== undefined, "D3 a stored change is of a known kind");
-  return { seq: integerAt(row, "seq"), kind, id: textAt(row, "id") };
+  return { seq: integerAt(row, "seq"), kind: memberAt(row, "kind", CHANGE_KINDS), id: textAt(row, "id") };
 }
 
-/** A row of READ.sealingKeys. */
-export function sealingKeyFromRow(row: Row): SealingKey {
-  const secret = Buffer.from(textAt(row, "secret"), "base64url");
-  invariant(secret.length === 32, "D4 a token key has 32 bytes");
+/** A row of READ.tokenKeys. */
+export function tokenKeyFromRow(row: Row): TokenKeyRecord {
   return {
     id: textAt(row, "id"),
-    secret: new Uint8Array(secret),
-    state: row["state"] === "sealing" ? "sealing" : "accepted",
+    state: memberAt(row, "state", ["sealing", "accepted"]),
+    createdAtMs: integerAt(row, "created_at_ms"),
+    stateSinceMs: integerAt(row, "state_since_ms"),
+    createdBy: textAt(row, "created_by"),
+    placementCount: integerAt(row, "placement_count"),
   };
 }
 
-/** A text column. */
-export function textAt(row: Row, column: string): string {
-  const value = row[column];
-  invariant(typeof value === "string", `D5 ${column} is text`);
-  return value;
+/** A row of READ.shards. */
+export function shardFromRow(row: Row): ShardRecord {
+  return {
+    id: shardAt(row, "id"),
+    node: textAt(row, "node"),
+    publicHost: textAt(row, "public_host"),
+    state: memberAt(row, "state", SHARD_STATES),
+    leaseCounter: integerAt(row, "lease_counter"),
+  };
 }
 
-/** An integer column. */
-export function integerAt(row: Row, column: string): number {
-  const value = row[column];
-  invariant(Number.isSafeInteger(value), `D6 ${column} is a safe integer`);
-  return value as number;
+/** A row of READ.nodes. */
+export function nodeFromRow(row: Row): NodeRecord {
+  const roles = textAt(row, "roles").split(",");
+  return {
+    id: textAt(row, "id"),
+    incarnation: textAt(row, "incarnation"),
+    internalUrl: textAt(row, "internal_url"),
+    roles: NODE_ROLES.filter((role) => roles.includes(role)),
+    version: textAt(row, "version"),
+    state: memberAt(row, "state", ["live", "left"]),
+  };
+}
+
+/** A row of READ.move. */
+export function moveFromRow(row: Row): MadeMove {
+  const from = textOrNullAt(row, "from_shard");
+  return {
+    id: textAt(row, "id"),
+    tenant: textAt(row, "tenant"),
+    from: from === null ? null : shardAt(row, "from_shard"),
+    to: shardAt(row, "to_shard"),
+    revision: integerAt(row, "revision"),
+    atMs: integerAt(row, "at_ms"),
+    actor: textAt(row, "actor"),
+    reason: textAt(row, "reason"),
+    job: textOrNullAt(row, "job"),
+    placement: placementFromRow(row, "to_shard"),
+  };
+}
+
+/** A row of READ.job. */
+export function jobFromRow(row: Row): Job {
+  const to = textAt(row, "to_shard");
+  const error = textOrNullAt(row, "error");
+  return {
+    id: textAt(row, "id"),
+    kind: memberAt(row, "kind", ["move"]),
+    selector: { from: shardAt(row, "from_shard"), to: to === "spread" ? to : shardAt(row, "to_shard") },
+    ratePerS: Number(textAt(row, "rate_per_s")),
+    state: memberAt(row, "state", JOB_STATES),
+    moved: integerAt(row, "moved"),
+    total: integerAt(row, "total"),
+    cursor: textOrNullAt(row, "last_tenant"),
+    actor: textAt(row, "actor"),
+    reason: textAt(row, "reason"),
+    createdAtMs: integerAt(row, "created_at_ms"),
+    ...(error === null ? {} : { error }),
+  };
+}
+
+/** A column that holds a shard's id. */
+export function shardAt(row: Row, column: string): ShardId {
+  const shard = parseShardId(textAt(row, column));
+  invariant(shard !== undefined, `D8 ${column} is a shard id`);
+  return shard;
 }

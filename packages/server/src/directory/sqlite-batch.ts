@@ -1,11 +1,12 @@
-// Commits a batch of mutations in one SQLite transaction.
+// Runs steps on a SQLite connection, and commits batches of mutations in one transaction each.
 //
-// I1  All or none: when the store fails, nothing of the batch is kept and every mutation of it is unavailable.
-// I2  A refused mutation is undone alone (savepoint); the rest of the batch commits.
+// I1  When anything fails, nothing of the batch is kept and every mutation of it is unavailable.
 
 import type { DatabaseSync } from "node:sqlite";
-import { mutationSteps, type Mutation, type MutationOutcome } from "./mutations.ts";
-import type { Row } from "./statements.ts";
+import { batchSteps, ConstraintError, type BatchOptions } from "./mutation-batch.ts";
+import type { MutationOutcome, Steps } from "./mutation-steps.ts";
+import type { Mutation } from "./mutations.ts";
+import { READ, type Row } from "./statements.ts";
 import type { SqliteStatements } from "./sqlite-statements.ts";
 
 /** What became of a batch: one outcome per mutation, or the reason why nothing of it was kept. */
@@ -20,10 +21,12 @@ export function commitBatch(
   db: DatabaseSync,
   statements: SqliteStatements,
   mutations: readonly Mutation[],
+  options: Omit<BatchOptions, "headSql">,
 ): BatchOutcome {
   try {
     db.exec("begin immediate");
-    const outcomes = mutations.map((mutation) => runMutation(db, statements, mutation));
+    const steps = batchSteps(mutations, { ...options, headSql: READ.head });
+    const { outcomes } = runSteps(statements, steps);
     db.exec("commit");
     return { kind: "committed", outcomes };
   } catch (error) {
@@ -33,27 +36,21 @@ export function commitBatch(
   }
 }
 
-function runMutation(db: DatabaseSync, statements: SqliteStatements, mutation: Mutation): MutationOutcome {
-  db.exec("savepoint mutation");
-  const outcome = runSteps(statements, mutation);
-  if (outcome.kind === "refused") db.exec("rollback to mutation");
-  db.exec("release mutation");
-  return outcome;
-}
-
-function runSteps(statements: SqliteStatements, mutation: Mutation): MutationOutcome {
-  const steps = mutationSteps(mutation);
-  let rows: readonly Row[] = [];
-  for (;;) {
-    const step = steps.next(rows);
-    if (step.done === true) return step.value;
+/** Runs steps to their end. Throws what SQLite throws, broken constraints after the steps have seen them. */
+export function runSteps<Value>(statements: SqliteStatements, steps: Steps<Value>): Value {
+  let step = steps.next([]);
+  while (step.done !== true) {
+    let rows: readonly Row[];
     try {
       rows = statements.all(step.value.sql, step.value.params);
     } catch (error) {
       if (primaryCodeOf(error) !== SQLITE_CONSTRAINT) throw error;
-      return { kind: "refused", code: "conflict", message: "it contradicts what is there" };
+      step = steps.throw(new ConstraintError());
+      continue;
     }
+    step = steps.next(rows);
   }
+  return step.value;
 }
 
 /** SQLite's own words for a failure, e.g. `database or disk is full`: they hold no values. */

@@ -1,7 +1,11 @@
-// Runs Queries on one SQLite connection, each statement prepared once.
+// Runs Queries on one SQLite connection, each statement prepared once while it is in use.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { RecentMap } from "./recent-map.ts";
 import type { Query, Row, SqlValue } from "./statements.ts";
+
+/** Prepared statements kept, at most twice as many: all fixed ones, and those about many rows that are used often. */
+const PREPARED_MAX = 100;
 
 /** Prepared statements of one connection. */
 export interface SqliteStatements {
@@ -11,9 +15,9 @@ export interface SqliteStatements {
   get(sql: string, params: readonly SqlValue[]): Row | undefined;
 }
 
-/** A runner of Queries on `db`. Statements are few and fixed, so none is ever dropped. */
+/** A runner of Queries on `db`. */
 export function createSqliteStatements(db: DatabaseSync): SqliteStatements {
-  const prepared = new Map<string, StatementSync>();
+  const prepared = new RecentMap<string, StatementSync>(PREPARED_MAX);
   const prepare = (sql: string): StatementSync => {
     let statement = prepared.get(sql);
     if (statement === undefined) {

@@ -28,7 +28,13 @@ export type WriterReport =
 
 /** What the thread is told: a batch to commit, or to close. */
 export type WriterOrder =
-  | { readonly kind: "commit"; readonly mutations: readonly Mutation[] }
+  | {
+      readonly kind: "commit";
+      readonly mutations: readonly Mutation[];
+      /** Names the transaction. */
+      readonly tx: string;
+      readonly wallMs: number;
+    }
   | { readonly kind: "close" };
 
 /** How long a statement waits for another connection's lock, e.g. a backup's. Milliseconds. */
@@ -48,7 +54,7 @@ function serve(port: NonNullable<typeof parentPort>, settings: WriterSettings): 
   port.on("message", (order: WriterOrder) => {
     switch (order.kind) {
       case "commit":
-        return report({ kind: "batch", outcome: commitBatch(db, statements, order.mutations) });
+        return report({ kind: "batch", outcome: commitBatch(db, statements, order.mutations, order) });
       case "close":
         db.close();
         return port.close();

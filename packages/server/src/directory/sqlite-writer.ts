@@ -8,7 +8,9 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
-import type { Mutation, MutationOutcome } from "./mutations.ts";
+import type { MutationOutcome } from "./mutation-steps.ts";
+import type { Mutation } from "./mutations.ts";
+import { randomHex } from "./residency.ts";
 import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
 import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writer-worker.ts";
 
@@ -111,7 +113,9 @@ export class SqliteWriter {
     } else if (state.kind === "idle") {
       const batch = this.#takeBatch();
       this.#state = { kind: "busy", worker: state.worker, batch };
-      tell(state.worker, { kind: "commit", mutations: batch.map((entry) => entry.mutation) });
+      const { runtime } = this.#options;
+      const mutations = batch.map((entry) => entry.mutation);
+      tell(state.worker, { kind: "commit", mutations, tx: randomHex(runtime, 8), wallMs: runtime.wallMs() });
     }
   }
 

@@ -1,7 +1,8 @@
-// Every statement of the directory, in SQL that SQLite and PostgreSQL both take.
+// The directory's SQL: what a statement is, and every statement that reads. Those that write are in write-statements.ts.
 //
-// Portable means: text, integer and null values only (truth is 0 or 1, instants are epoch milliseconds, bytes are
-// hexadecimal or base64url text), `$1` parameters, `insert … on conflict … do update … returning`.
+// Everything runs unchanged on SQLite and PostgreSQL. That means: text, integer and null values only (truth is 0 or 1,
+// instants are epoch milliseconds, bytes are hexadecimal or base64url text), `$1` parameters,
+// `insert … on conflict … do update … returning`, and lists of values spelled out (multi-row.ts).
 
 /** A value that goes into or comes out of a statement. */
 export type SqlValue = string | number | null;
@@ -13,59 +14,52 @@ export interface Query {
   readonly params: readonly SqlValue[];
 }
 
-const TUNNEL_COLUMNS =
-  "t.id, t.name, t.description, t.access, t.deadline_ms, t.created_at_ms, t.is_seen, p.shard, p.revision";
-const KEY_COLUMNS = "id, kind, tenant, hash, prefix, label, created_at_ms, is_revoked";
+const TUNNEL_COLUMNS = `t.id, t.name, t.description, t.access, t.deadline_ms, t.created_at_ms, t.is_seen, p.shard,
+  p.revision, p.token_key, p.token_format`;
+const TUNNELS = `select ${TUNNEL_COLUMNS} from tunnels t join placements p on p.tenant = t.id`;
+const KEYS = "select id, kind, tenant, hash, prefix, label, created_at_ms, is_revoked from keys";
+const MOVES = `select id, tenant, from_shard, to_shard, revision, token_key, token_format, at_ms, actor, reason, job
+  from moves`;
+const JOBS = `select id, kind, from_shard, to_shard, rate_per_s, state, moved, total, last_tenant, actor, reason,
+  created_at_ms, error, seq from jobs`;
 
-/** Reads: what a replica and the lists ask. */
+/** Reads: what a replica, the lists and the mutations ask. */
 export const READ = {
-  tunnel: `select ${TUNNEL_COLUMNS} from tunnels t join placements p on p.tenant = t.id where t.id = $1`,
-  tunnelsAfter: `select ${TUNNEL_COLUMNS} from tunnels t join placements p on p.tenant = t.id
-    where t.id > $1 order by t.id limit $2`,
-  key: `select ${KEY_COLUMNS} from keys where id = $1`,
-  keyByHash: `select ${KEY_COLUMNS} from keys where hash = $1`,
-  keysAfter: `select ${KEY_COLUMNS} from keys where id > $1 order by id limit $2`,
-  tenantKeysAfter: `select ${KEY_COLUMNS} from keys where tenant = $3 and id > $1 order by id limit $2`,
-  changesAfter: "select seq, kind, id from changes where seq > $1 order by seq limit $2",
-  newestChange: "select coalesce(max(seq), 0) as seq from changes",
+  /** The residency's one row: what every transaction starts from. */
+  head: "select name, incarnation, corrections, seq, last_revision from residency where id = 1",
+  tunnel: `${TUNNELS} where t.id = $1`,
+  tunnelsAfter: `${TUNNELS} where t.id > $1 order by t.id limit $2`,
+  placement: "select shard, revision, token_key, token_format from placements where tenant = $1",
+  key: `${KEYS} where id = $1`,
+  keyByHash: `${KEYS} where hash = $1`,
+  keysAfter: `${KEYS} where id > $1 order by id limit $2`,
+  tenantKeysAfter: `${KEYS} where tenant = $3 and id > $1 order by id limit $2`,
+  changesAfter: "select seq, kind, id, tx from changes where seq > $1 order by seq limit $2",
+  changeTx: "select tx from changes where seq = $1",
   sealingKeys:
     "select id, secret, state from token_keys order by case state when 'sealing' then 0 else 1 end, id",
-  residency: "select name from residency",
+  tokenKeys: `select k.id, k.state, k.created_at_ms, k.state_since_ms, k.created_by,
+    (select count(*) from placements p where p.token_key = k.id) as placement_count
+    from token_keys k order by case k.state when 'sealing' then 0 else 1 end, k.created_at_ms, k.id`,
+  shards: `select s.id, s.node, s.public_host, s.state, coalesce(l.counter, 0) as lease_counter
+    from shards s left join leases l on l.holder = 'shard/' || s.id order by s.id`,
+  nodes: "select id, incarnation, internal_url, roles, version, state from nodes order by id",
+  tenantsOfShardAfter:
+    "select tenant from placements where shard = $1 and tenant > $2 order by tenant limit $3",
+  countsByShard: `select shard, count(*) as tenants,
+    sum(case when tenant like 'tunnel_%' then 1 else 0 end) as tunnels from placements group by shard`,
+  move: `${MOVES} where id = $1`,
+  movesBefore: `${MOVES} where revision < $1 order by revision desc limit $2`,
+  tenantMovesBefore: `${MOVES} where tenant = $3 and revision < $1 order by revision desc limit $2`,
+  job: `${JOBS} where id = $1`,
+  jobsBefore: `${JOBS} where seq < $1 order by seq desc limit $2`,
+  stateJobsBefore: `${JOBS} where state = $3 and seq < $1 order by seq desc limit $2`,
 } as const;
 
-/** Writes: what mutations are made of. */
-export const WRITE = {
-  insertChange: "insert into changes (kind, id) values ($1, $2)",
-  liveShards: "select id from shards where state = 'live' order by id",
-  sealingTokenKey: "select id from token_keys where state = 'sealing'",
-  insertTunnel: `insert into tunnels (id, name, description, access, deadline_ms, created_at_ms, is_seen)
-    values ($1, $2, $3, $4, $5, $6, 0)`,
-  updateTunnel: `update tunnels set name = coalesce($2, name), description = coalesce($3, description),
-    access = coalesce($4, access), deadline_ms = coalesce($5, deadline_ms) where id = $1 returning id`,
-  deleteTunnel: "delete from tunnels where id = $1 returning id",
-  deletePlacement: "delete from placements where tenant = $1",
-  deleteTenantKeys: "delete from keys where tenant = $1 returning id",
-  markSeen: "update tunnels set is_seen = 1 where id = $1 and is_seen = 0 returning id",
-  /** $3 is the wall clock in microseconds; the revision that results is max(last + 1, $3). */
-  placeTenant: `insert into placements (tenant, shard, revision, token_key, token_format, reason)
-    values ($1, $2, $3, $4, 1, $5)
-    on conflict (tenant) do update set shard = excluded.shard, token_key = excluded.token_key,
-      token_format = excluded.token_format, reason = excluded.reason,
-      revision = case when placements.revision >= excluded.revision
-        then placements.revision + 1 else excluded.revision end
-    returning revision`,
-  tenantsOfShard: "select tenant from placements where shard = $1 order by tenant",
-  insertKey: `insert into keys (id, kind, tenant, hash, prefix, label, created_at_ms, is_revoked)
-    values ($1, $2, $3, $4, $5, $6, $7, 0)`,
-  revokeKey: "update keys set is_revoked = 1 where id = $1 and is_revoked = 0 returning id",
-  upsertNode: `insert into nodes (id, incarnation, state, registered_at_ms) values ($1, $2, 'live', $3)
-    on conflict (id) do update set incarnation = excluded.incarnation, state = 'live',
-      registered_at_ms = excluded.registered_at_ms`,
-  upsertShard: `insert into shards (id, node, public_host, state, lease_counter) values ($1, $2, $3, 'live', 0)
-    on conflict (id) do update set node = excluded.node, public_host = excluded.public_host, state = 'live'`,
-  liveShardsOfNode: "select id from shards where node = $1 and state = 'live' order by id",
-  downShard: "update shards set state = 'down' where id = $1",
-  anyTokenKey: "select id from token_keys limit 1",
-  insertResidency: "insert into residency (name, incarnation, corrections) values ($1, $2, 1)",
-  insertTokenKey: "insert into token_keys (id, secret, state, created_at_ms) values ($1, $2, 'sealing', $3)",
-} as const;
+/** Columns of the tables that mutations read many rows of at once. */
+export const MOVES_SELECT = MOVES;
+
+/** A statement with its values. */
+export function query(sql: string, params: readonly SqlValue[]): Query {
+  return { sql, params };
+}

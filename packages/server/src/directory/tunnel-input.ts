@@ -58,7 +58,8 @@ function assertDeadline(deadlineMs: number): void {
   );
 }
 
-function assertText(param: string, text: string, charsMin: number, charsMax: number): void {
+/** Throws `invalid_request` for a text that is too short, too long, or cannot be shown on one line. */
+export function assertText(param: string, text: string, charsMin: number, charsMax: number): void {
   if (text.length < charsMin || text.length > charsMax) {
     throw invalid(param, `${param} has ${charsMin} to ${charsMax} characters`);
   }

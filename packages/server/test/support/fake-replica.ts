@@ -6,15 +6,25 @@ import type { Runtime } from "@moor/runtime";
 import type {
   Change,
   KeyRecord,
+  Move,
+  NodeRecord,
+  Placement,
   Replica,
+  ReplicaHealth,
   SealingKey,
   ShardId,
+  ShardRecord,
+  TenantCounts,
   TunnelRecord,
 } from "../../src/directory/directory.ts";
 import { mintKey, type KeyKind } from "../../src/directory/keys.ts";
 
 export class FakeReplica implements Replica {
   seq = 0;
+  health: ReplicaHealth = { kind: "current" };
+  isCorrecting = false;
+  shardRecords: readonly ShardRecord[] = [];
+  nodeRecords: readonly NodeRecord[] = [];
   readonly #runtime: Runtime;
   readonly #tunnels = new Map<string, TunnelRecord>();
   readonly #keys = new Map<string, { readonly record: KeyRecord; readonly hash: string }>();
@@ -48,6 +58,52 @@ export class FakeReplica implements Replica {
     return "global";
   }
 
+  placement(tenant: string): Placement | undefined {
+    return this.#tunnels.get(tenant)?.placement;
+  }
+
+  correctionsOn(): boolean {
+    return this.isCorrecting;
+  }
+
+  shards(): readonly ShardRecord[] {
+    return this.shardRecords;
+  }
+
+  shard(id: string): ShardRecord | undefined {
+    return this.shardRecords.find((shard) => shard.id === id);
+  }
+
+  nodes(): readonly NodeRecord[] {
+    return this.nodeRecords;
+  }
+
+  tenantsOfShard(shard: ShardId, after: string, limit: number): readonly string[] {
+    const tenants = [...this.#tunnels.values()].filter((tunnel) => tunnel.placement.shard === shard);
+    const ids: readonly string[] = tenants.map((tunnel) => tunnel.id);
+    return ids
+      .filter((id) => id > after)
+      .toSorted()
+      .slice(0, limit);
+  }
+
+  countsByShard(): ReadonlyMap<ShardId, TenantCounts> {
+    const counts = new Map<ShardId, TenantCounts>();
+    for (const { placement } of this.#tunnels.values()) {
+      const tunnels = (counts.get(placement.shard)?.tunnels ?? 0) + 1;
+      counts.set(placement.shard, { tunnels, homes: 0 });
+    }
+    return counts;
+  }
+
+  movesOf(): readonly Move[] {
+    return [];
+  }
+
+  async catchUp(): Promise<void> {}
+
+  noteRevision(): void {}
+
   onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -63,7 +119,7 @@ export class FakeReplica implements Replica {
       deadlineMs: 55_000,
       createdAtMs: 0,
       isSeen: false,
-      placement: { shard: "s1" as ShardId, revision: (this.#revision += 1) },
+      placement: placementAt("s1", (this.#revision += 1)),
       ...fields,
     };
     this.#tunnels.set(record.id, record);
@@ -94,7 +150,7 @@ export class FakeReplica implements Replica {
   move(id: string, shard: string): void {
     const tunnel = this.#tunnels.get(id);
     if (tunnel === undefined) return;
-    const placement = { shard: shard as ShardId, revision: (this.#revision += 1) };
+    const placement = placementAt(shard, (this.#revision += 1));
     this.#tunnels.set(id, { ...tunnel, placement });
     this.#emit("placement", id);
   }
@@ -108,4 +164,8 @@ export class FakeReplica implements Replica {
     this.seq += 1;
     for (const listener of this.#listeners) listener({ seq: this.seq, kind, id });
   }
+}
+
+function placementAt(shard: string, revision: number): Placement {
+  return { shard: shard as ShardId, revision, tokenKey: "tk_1", tokenFormat: 1 };
 }

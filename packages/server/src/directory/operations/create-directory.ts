@@ -1,0 +1,25 @@
+// The directory over a store: input checked, ids and keys minted, mutations committed, rows turned into records.
+
+import type { Directory } from "../directory.ts";
+import type { DirectoryParts } from "./directory-parts.ts";
+import { jobOperations, moveOperations } from "./move-operations.ts";
+import { nodeOperations } from "./node-operations.ts";
+import { residencyOperations } from "./residency-operations.ts";
+import { keyOperations, tunnelOperations } from "./tunnel-operations.ts";
+
+/** The directory of `parts`. Closing it closes store and replica. */
+export function createDirectory(parts: DirectoryParts): Directory {
+  let closing: Promise<void> | undefined;
+  return {
+    ...tunnelOperations(parts),
+    ...keyOperations(parts),
+    ...nodeOperations(parts),
+    ...moveOperations(parts),
+    ...jobOperations(parts),
+    ...residencyOperations(parts),
+    close: () => {
+      closing ??= parts.store.close();
+      return closing;
+    },
+  };
+}

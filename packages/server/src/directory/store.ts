@@ -1,0 +1,46 @@
+// What the directory needs of a store: SQLite (sqlite-store.ts) or PostgreSQL (postgres-store.ts).
+//
+// I1  `commit` resolves after the change is durable AND this node's replica shows it.
+// I2  A lost answer is looked up again; only when that fails too does the error say that the outcome is unknown.
+
+import { ProtocolError } from "@moor/protocol";
+import type { MutationOutcome } from "./mutation-steps.ts";
+import type { Mutation } from "./mutations.ts";
+import type { RenewLeases, TryLead } from "./mutations/node-mutations.ts";
+import type { Query, Row } from "./statements.ts";
+
+/** Where the directory keeps its rows. */
+export interface Store {
+  /** The outcome of a mutation; rejects with `directory_unavailable` or `directory_regressed`. */
+  commit(mutation: Mutation): Promise<MutationOutcome>;
+  /** The same for leases: never behind other mutations. */
+  commitLease(mutation: RenewLeases | TryLead): Promise<MutationOutcome>;
+  /** Rows of the authority itself; rejects with `directory_unavailable`. */
+  read(query: Query): Promise<readonly Row[]>;
+  /** Ends pending mutations, then lets go of everything. */
+  close(): Promise<void>;
+}
+
+/** Nothing was changed, and `reason` says why. */
+export function unavailable(reason: string): ProtocolError {
+  return new ProtocolError("directory_unavailable", { message: `changes are not possible now: ${reason}` });
+}
+
+/** Whether something was changed could not be found out. */
+export function outcomeUnknown(reason: string): ProtocolError {
+  return new ProtocolError("directory_unavailable", {
+    message: `${reason}: the outcome of the change is unknown, read it back`,
+    data: { outcome: "unknown" },
+  });
+}
+
+/** Whether an error says that a change may have been made. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof ProtocolError && error.data?.["outcome"] === "unknown";
+}
+
+/** The rows of a mutation that was made; throws the refusal of one that was not. */
+export function rowsOf(outcome: MutationOutcome): readonly Row[] {
+  if (outcome.kind === "done") return outcome.rows;
+  throw new ProtocolError(outcome.code, { message: outcome.message });
+}
