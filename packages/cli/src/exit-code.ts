@@ -7,11 +7,14 @@ export const EXIT_CODE = { done: 0, refused: 1, usage: 2, unreachable: 3 } as co
 export class RefusedError extends Error {
   /** A code of docs/protocol/errors.md. */
   readonly code: string;
+  /** What the refusal says besides, by code. */
+  readonly data: Readonly<Record<string, unknown>>;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, data: Readonly<Record<string, unknown>> = {}) {
     super(message);
     this.name = "RefusedError";
     this.code = code;
+    this.data = data;
   }
 }
 

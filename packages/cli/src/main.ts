@@ -8,9 +8,14 @@ import { Command, CommanderError } from "commander";
 import { ConfigError } from "@moor/runtime";
 import { registerAgentCommand } from "./commands/agent-command.ts";
 import { registerConfigCommand } from "./commands/config-command.ts";
+import { registerCorrectionsCommand } from "./commands/corrections-command.ts";
 import { registerDevCommand } from "./commands/dev-command.ts";
+import { registerFleetCommands } from "./commands/fleet-command.ts";
 import { registerKeyCommand } from "./commands/key-command.ts";
+import { registerMoveCommand } from "./commands/move-command.ts";
+import { registerMovesCommand } from "./commands/moves-command.ts";
 import { registerServeCommand } from "./commands/serve-command.ts";
+import { registerTokenKeyCommand } from "./commands/token-key-command.ts";
 import { registerTunnelCommand } from "./commands/tunnel-command.ts";
 import { EXIT_CODE, RefusedError, UnreachableError } from "./exit-code.ts";
 import { printMessage } from "./output.ts";
@@ -54,6 +59,11 @@ function createProgram(): Command {
   registerAgentCommand(program);
   registerTunnelCommand(program);
   registerKeyCommand(program);
+  registerFleetCommands(program);
+  registerMoveCommand(program);
+  registerMovesCommand(program);
+  registerCorrectionsCommand(program);
+  registerTokenKeyCommand(program);
   registerConfigCommand(program);
   return program;
 }

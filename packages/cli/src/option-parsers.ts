@@ -33,6 +33,52 @@ export function tunnelIdOption(option: string): (text: string) => TunnelId {
   };
 }
 
+/** A name that is no secret: repeated as it was got. */
+function nameOption(option: string, pattern: RegExp, expected: string): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text;
+    throw new ConfigError(option, JSON.stringify(text), expected);
+  };
+}
+
+/** A shard's name. */
+export function shardIdOption(option: string): (text: string) => string {
+  return nameOption(option, /^[a-z0-9][a-z0-9-]{0,62}$/, "a shard, as `moor shards` shows it");
+}
+
+/** A job id. */
+export function jobIdOption(option: string): (text: string) => string {
+  return nameOption(option, /^job_[0-9a-f]{24}$/, "job_ and 24 hexadecimal digits, as `moor move` shows it");
+}
+
+/** A move id. */
+export function moveIdOption(option: string): (text: string) => string {
+  return nameOption(
+    option,
+    /^move_[0-9a-f]{32}$/,
+    "move_ and 32 hexadecimal digits, as `moor moves` shows it",
+  );
+}
+
+/** A token key's id. */
+export function tokenKeyIdOption(option: string): (text: string) => string {
+  return nameOption(
+    option,
+    /^tk_[0-9a-f]{8,32}$/,
+    "tk_ and hexadecimal digits, as `moor token-key list` shows it",
+  );
+}
+
+/** Moves a second: `50/s`, `0.5/s`, or the number alone. 0.01–10 000. */
+export function rateOption(option: string): (text: string) => number {
+  return (text) => {
+    const match = /^([0-9]{1,5}(?:\.[0-9]{1,3})?)(?:\/s)?$/.exec(text);
+    const rate = Number(match?.[1]);
+    if (rate >= 0.01 && rate <= 10_000) return rate;
+    throw new ConfigError(option, JSON.stringify(text), "moves a second from 0.01/s to 10000/s, e.g. 50/s");
+  };
+}
+
 /** A key id. Not repeated either. */
 export function keyIdOption(option: string): (text: string) => string {
   return (text) => {

@@ -9,6 +9,7 @@ import { createMetrics } from "../src/operator/metrics.ts";
 import { createOperatorListener, type OperatorListener } from "../src/operator/operator-listener.ts";
 import { registerShards, UNKNOWN_TUNNEL } from "./directory-contract.ts";
 import { askOperator, type OperatorAsk, type OperatorReply } from "./operator-requests.ts";
+import { idleParts } from "./support/operator-parts.ts";
 
 const runtime = createNodeRuntime();
 const token = mintKey("operator", runtime).key;
@@ -26,6 +27,7 @@ beforeAll(async () => {
   await registerShards(open.directory, "s1");
   listener = createOperatorListener({
     ...open,
+    ...idleParts(),
     metrics: createMetrics({ withProcess: false }),
     token,
     runtime,
@@ -343,6 +345,7 @@ test("each change leaves an audit line with its request id", async () => {
 
 test("a taken port is a ConfigError for --operator-port", async () => {
   const second = createOperatorListener({
+    ...idleParts(),
     ...open,
     metrics: createMetrics({ withProcess: false }),
     token,

@@ -4,7 +4,13 @@
 
 import { parseResponseTimeout, parseTunnelId, ProtocolError, type TunnelId } from "@moor/protocol";
 import { z } from "zod";
-import { ACCESS_MODES, type TunnelInput } from "../directory/directory.ts";
+import {
+  ACCESS_MODES,
+  parseShardId,
+  type Job,
+  type ShardId,
+  type TunnelInput,
+} from "../directory/directory.ts";
 
 /** A duration as its text: `55s`, `1500ms`. */
 const deadline = z.string().transform((text, context) => {
@@ -26,6 +32,36 @@ const keyBody = z.object({
   kind: z.enum(["agent", "connector"]),
   label: z.string().optional(),
 });
+
+/** Why something is ordered: up to 1 024 characters. */
+const reason = z.string().max(1_024).optional();
+
+const shardId = z.string().transform((text, context): ShardId => {
+  const id = parseShardId(text);
+  if (id !== undefined) return id;
+  context.addIssue({ code: "custom", message: "expected the name of a shard" });
+  return z.NEVER;
+});
+
+const moveBody = z.object({ tenant: z.string(), to: shardId, reason });
+
+const jobBody = z
+  .object({
+    kind: z.literal("move"),
+    from: shardId,
+    to: shardId.optional(),
+    spread: z.boolean().optional(),
+    rate: z.number().min(0.01).max(10_000),
+    reason,
+  })
+  .refine(({ to, spread }) => (to === undefined) === (spread === true), {
+    path: ["to"],
+    message: "expected either to or spread",
+  });
+
+const reasonBody = z.object({ reason });
+
+const correctionsBody = z.object({ on: z.boolean(), reason });
 
 /** A body of `POST /v1/tunnels` or `POST /v1/tunnels/{id}`: the fields present. */
 export function parseTunnelBody(body: Uint8Array): TunnelInput {
@@ -50,6 +86,39 @@ export function parseKeyBody(body: Uint8Array): KeyInput {
   const { tunnel, kind, label } = parseBody(keyBody, body);
   const id = readTunnelId(tunnel, "tunnel");
   return label === undefined ? { tunnel: id, kind } : { tunnel: id, kind, label };
+}
+
+/** A body of `POST /v1/moves`. */
+export function parseMoveBody(body: Uint8Array): {
+  readonly tenant: TunnelId;
+  readonly to: ShardId;
+  readonly reason?: string | undefined;
+} {
+  const { tenant, ...rest } = parseBody(moveBody, body);
+  return { tenant: readTunnelId(tenant, "tenant"), ...rest };
+}
+
+/** A body of `POST /v1/jobs`: moves a second, and which tenants where. */
+export function parseJobBody(body: Uint8Array): {
+  readonly selector: Job["selector"];
+  readonly ratePerS: number;
+  readonly reason?: string | undefined;
+} {
+  const { from, to, rate, reason: why } = parseBody(jobBody, body);
+  return { selector: { from, to: to ?? "spread" }, ratePerS: rate, reason: why };
+}
+
+/** A body that may only say why. */
+export function parseReasonBody(body: Uint8Array): string | undefined {
+  return parseBody(reasonBody, body).reason;
+}
+
+/** A body of `PUT /v1/corrections`. */
+export function parseCorrectionsBody(body: Uint8Array): {
+  readonly on: boolean;
+  readonly reason?: string | undefined;
+} {
+  return parseBody(correctionsBody, body);
 }
 
 /** A tunnel id, or `invalid_tunnel_id_format`. */

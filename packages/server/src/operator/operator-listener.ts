@@ -1,4 +1,4 @@
-// The operator listener: HTTP on a loopback address for tunnel administration, metrics and health.
+// The operator listener: HTTP on a loopback address for administration, metrics and health.
 //
 // Spec: T1–T3. Design: "Listeners".
 // I1  Everything but /healthz and /readyz needs the operator token; nothing is served to a foreign Host or Origin.
@@ -6,35 +6,32 @@
 // I3  Nothing of a request is read before its Host, Origin and token are judged.
 
 import { isProtocolError, ProtocolError } from "@moor/protocol";
-import type { Logger, Runtime, Secret } from "@moor/runtime";
-import type { Directory, Replica } from "../directory/directory.ts";
+import type { Runtime, Secret } from "@moor/runtime";
 import { JSON_TYPE, NO_STORE, type HttpExchange, type ReplyHeaders } from "../http/http-exchange.ts";
 import { openHttpListener, type HttpListener } from "../http/http-listener.ts";
 import { replyError } from "../http/reply-error.ts";
 import type { Metrics, StatusClass } from "./metrics.ts";
 import { OperatorApi } from "./operator-api.ts";
 import { createOperatorGuard, type OperatorGuard } from "./operator-guard.ts";
+import { readActor, type OperatorApiOptions } from "./operator-route.ts";
 
 /** Largest body of an operator request, bytes: the longest name, description and label fit ten times over. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 /** What an operator listener needs. */
-export interface OperatorListenerOptions {
-  readonly directory: Directory;
-  readonly replica: Replica;
+export interface OperatorListenerOptions extends OperatorApiOptions {
   readonly metrics: Pick<Metrics, "registry" | "operatorRequests" | "directoryMutations">;
   readonly token: Secret;
   readonly runtime: Runtime;
-  readonly logger: Logger;
-  /** The endpoint that agents and callers reach. */
-  readonly publicUrl: () => string;
   /** Whether the node is ready and not leaving: what /readyz says. Default: always. */
   readonly isReady?: () => boolean;
+  /** Setting to name when the port cannot be had. Default `--operator-port`. */
+  readonly portOption?: string;
 }
 
 /** A listener that is started once and closed once. */
 export interface OperatorListener {
-  /** Starts serving; port 0 = any free one. Throws ConfigError for `--operator-port` when it cannot be had. */
+  /** Starts serving; port 0 = any free one. Throws ConfigError for `portOption` when it cannot be had. */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /** Stops accepting and closes every connection. */
   close(): Promise<void>;
@@ -64,7 +61,7 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
       listener = await openHttpListener({
         host,
         port,
-        portOption: "--operator-port",
+        portOption: options.portOption ?? "--operator-port",
         runtime,
         logger,
         isLeaving: () => false,
@@ -116,7 +113,9 @@ async function answerTo(exchange: HttpExchange, { options, api, guard }: Serving
   assertMethod(method, methods);
   const body = await readJsonBody(exchange);
   const query = new URLSearchParams(exchange.query);
-  const { status, json } = await api.run({ method, path, query, body, requestId: exchange.requestId });
+  const actor = readActor(exchange.header("x-moor-actor"));
+  const { requestId } = exchange;
+  const { status, json } = await api.run({ method, path, query, body, requestId, actor });
   return { status, headers: JSON_TYPE, body: `${JSON.stringify(json)}\n` };
 }
 

@@ -1,0 +1,13 @@
+// The parts of an operator listener that a test of other routes does not care about.
+
+import { ProtocolError } from "@moor/protocol";
+import type { Mover, TimelineSource } from "../../src/moves/mover.ts";
+import type { OperatorApiOptions } from "../../src/operator/operator-route.ts";
+
+/** A mover that moves nobody, an empty timeline, and leases of unknown age. */
+export function idleParts(): Pick<OperatorApiOptions, "mover" | "timeline" | "leases"> {
+  const refused = { kind: "refused", error: new ProtocolError("conflict") } as const;
+  const mover: Mover = { move: async () => refused, moveBatch: async () => refused };
+  const timeline: TimelineSource = { timeline: async () => ({ events: [], unreached: [] }) };
+  return { mover, timeline, leases: { ageMs: () => undefined, isLate: () => false } };
+}
