@@ -2,28 +2,13 @@
 
 import { parseTunnelId } from "@moor/protocol";
 import { afterEach, expect, test, vi } from "vitest";
-import { runProgram } from "../src/main.ts";
+import { runInProcess } from "./run-in-process.ts";
 
 const UNKNOWN = parseTunnelId(`tunnel_${"0".repeat(32)}`) ?? "";
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
-
-async function runInProcess(
-  args: readonly string[],
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
-    vi.spyOn(process[name], "write").mockImplementation((text) => {
-      written[name] += String(text);
-      return true;
-    });
-  }
-  const code = await runProgram(args);
-  vi.restoreAllMocks();
-  return { code, ...written };
-}
 
 test.each([
   [["tunel", "list"], "Did you mean tunnel?"],
@@ -43,6 +28,30 @@ test.each([
   [["key", "create", "--tunnel", UNKNOWN, "--kind", "operator"], "Allowed choices are agent, connector"],
   [["dev", "--port", "99999"], '--port: got "99999", expected an integer from 0 to 65535'],
   [["dev", "--shards", "0"], '--shards: got "0", expected an integer from 1 to 64'],
+  [["serve"], "required option '--config <file>' not specified"],
+  [["serve", "--config", "/nowhere.json"], "--config: got /nowhere.json (ENOENT), expected a file"],
+  [["config", "check", "/nowhere.json"], "--config: got /nowhere.json (ENOENT)"],
+  [["config", "print"], "missing required argument 'file'"],
+  [["move"], "moor move: got none, expected one of TENANT, --from, --resume and --abort"],
+  [["move", UNKNOWN, "--from", "s1"], "moor move: got TENANT and --from, expected one of"],
+  [["move", UNKNOWN], "--to: got nothing, expected the shard to move to"],
+  [["move", UNKNOWN, "--spread"], "--to: got nothing"],
+  [
+    ["move", "--from", "s1", "--rate", "5/s"],
+    "moor move --from: got no target, expected either --to or --spread",
+  ],
+  [["move", "--from", "s1", "--to", "s2", "--spread", "--rate", "5/s"], "moor move --from: got both"],
+  [["move", "--from", "s1", "--to", "s2"], "--rate: got nothing, expected moves a second, e.g. 50/s"],
+  [
+    ["move", "--from", "s1", "--to", "s2", "--rate", "5/m"],
+    '--rate: got "5/m", expected moves a second from 0.01/s',
+  ],
+  [["move", "--from", "S1"], '--from: got "S1", expected a shard'],
+  [["move", "--resume", "7"], '--resume: got "7", expected job_ and 24 hexadecimal digits'],
+  [["moves", "--id", "7"], '--id: got "7", expected move_ and 32 hexadecimal digits'],
+  [["where", "notes"], "TENANT: got a text of 5 characters, expected tunnel_ and 32 characters"],
+  [["token-key", "retire", "x"], 'ID: got "x", expected tk_ and hexadecimal digits'],
+  [["corrections", "maybe"], "unknown command 'maybe'"],
   [[], "Usage: moor"],
 ])("%j is wrong usage: exit code 2, nothing on stdout, and said why", async (args, said) => {
   const run = await runInProcess(args);
@@ -76,6 +85,23 @@ test.each([
   [["key", "create"]],
   [["key", "list"]],
   [["key", "revoke"]],
+  [["serve"]],
+  [["config", "check"]],
+  [["config", "print"]],
+  [["config", "schema"]],
+  [["shards"]],
+  [["nodes"]],
+  [["where"]],
+  [["why"]],
+  [["move"]],
+  [["moves"]],
+  [["corrections", "on"]],
+  [["corrections", "off"]],
+  [["corrections", "status"]],
+  [["token-key", "add"]],
+  [["token-key", "promote"]],
+  [["token-key", "retire"]],
+  [["token-key", "list"]],
 ])("help of %j is an answer with an example", async (command) => {
   const help = await runInProcess([...command, "--help"]);
   expect([help.code, help.stderr]).toEqual([0, ""]);

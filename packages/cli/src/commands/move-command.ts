@@ -114,7 +114,10 @@ async function foretell(
   if (source === undefined) throw new RefusedError("shard_not_found", `there is no shard ${from}`);
   const live = items.filter(({ id, state }) => state === "live" && id !== from).map(({ id }) => id);
   const targets = to === undefined ? live : live.filter((id) => id === to);
-  if (targets.length === 0) throw new RefusedError("conflict", `${to ?? "no other shard"} is not live`);
+  if (targets.length === 0) {
+    const why = to === undefined ? `no shard but ${from} is live` : `shard ${to} is not live`;
+    throw new RefusedError("conflict", why);
+  }
   const total = source.tunnels + source.homes;
   const seconds = Math.ceil(total / rate);
   if (options.json === true) return printJson({ from, targets, total, seconds, dryRun: true });

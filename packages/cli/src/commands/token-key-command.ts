@@ -84,7 +84,8 @@ function registerRetire(tokenKey: Command): void {
       const { placements } = key;
       if (!isDryRun) await client.retireTokenKey(id, options.reason);
       if (options.json === true) return printJson({ id, retired: !isDryRun, placements, dryRun: isDryRun });
-      printAnswer(`${isDryRun ? "would retire" : "retired"} ${id} and place ${placements} tenants anew`);
+      const [retired, placed] = isDryRun ? ["would retire", "place"] : ["retired", "placed"];
+      printAnswer(`${retired} ${id} and ${placed} ${placements} tenants anew`);
       printMessage(
         isDryRun ? "Nothing was changed." : "This cannot be undone; `moor token-key add` makes a new one.",
       );
