@@ -123,15 +123,18 @@ test("P9 · an idle link stays up, and pings are all that is said", async () => 
 });
 
 test("P9 · a process that stood still does not take its peers for dead", async () => {
-  const fleet = new PeerFleet();
-  const { a } = await fleet.startPair();
-  const stillMs = fleet.runtime.monotonicMs();
-  // The clock went on, no timer ran and nothing was read; then a timer is the first to run.
-  const now = vi.spyOn(fleet.runtime, "monotonicMs").mockReturnValue(stillMs + 60_000);
-  fleet.runtime.advance(1_000);
-  now.mockRestore();
-  fleet.runtime.advance(10_000);
-  expect(a.changes()).toEqual(["up b/1"]);
+  for (const stoodStillAtMs of [0, 1_000, 2_000, 3_000]) {
+    const fleet = new PeerFleet();
+    const { a } = await fleet.startPair();
+    fleet.runtime.advance(stoodStillAtMs);
+    const stillMs = fleet.runtime.monotonicMs();
+    // The clock went on, no timer ran and nothing was read; then a timer is the first to run.
+    const now = vi.spyOn(fleet.runtime, "monotonicMs").mockReturnValue(stillMs + 60_000);
+    fleet.runtime.advance(1_000);
+    now.mockRestore();
+    fleet.runtime.advance(10_000);
+    expect(a.changes()).toEqual(["up b/1"]);
+  }
 });
 
 test("P4 · versions: the highest that both speak; none in common is said once, and tried on", async () => {

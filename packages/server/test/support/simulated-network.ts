@@ -1,7 +1,8 @@
 // A network on virtual time: connections between named hosts, with delays, bandwidth limits, cuts and silence.
 //
 // I1  Bytes of one direction of one connection arrive in order; different connections may overtake each other.
-// I2  A silent pair of hosts loses every byte, and every word about it: what was open looks open to both sides.
+// I2  Between a silent pair of hosts nothing arrives, ends of connections included: what was open looks open to both
+//     sides. Once they speak again, what was sent arrives after all, as by TCP's repetition.
 
 import type { VirtualRuntime } from "@moor/testkit";
 import { parseInternalUrl } from "../../src/peer/transport/internal-url.ts";
@@ -21,6 +22,7 @@ export class SimulatedNetwork {
   readonly runtime: VirtualRuntime;
   readonly #options: SimulatedNetworkOptions;
   readonly #listeners = new Map<string, (wire: Wire) => void>();
+  readonly #identities = new Map<string, CertificateIdentity | undefined>();
   readonly #silent = new Set<string>();
   /** Every connection ever opened, with its two ends. */
   readonly connections: (readonly [SimulatedWire, SimulatedWire])[] = [];
@@ -49,8 +51,6 @@ export class SimulatedNetwork {
       },
     };
   }
-  readonly #identities = new Map<string, CertificateIdentity | undefined>();
-
   /** Connections open at both ends between two hosts. */
   openBetween(a: string, b: string): number {
     return this.#between(a, b).filter(([near, far]) => !near.isClosed && !far.isClosed).length;
@@ -67,16 +67,23 @@ export class SimulatedNetwork {
       if (isSilent) this.#silent.add(key);
       else this.#silent.delete(key);
     }
+    if (isSilent) return;
+    for (const pair of this.#between(a, b)) for (const wire of pair) wire.releaseHeld();
   }
 
-  /** The process on `host` is gone: its listener and connections with it; nobody is told but by resets. */
+  /** Ends the connections between two hosts at `a` alone: `b` has not heard of it. */
+  loseAt(a: string, b: string): void {
+    for (const pair of this.#between(a, b)) for (const wire of pair) if (wire.host === a) wire.fail();
+  }
+
+  /** The process on `host` is gone: its listener and connections with it; others hear of it unless it is silent. */
   crash(host: string): void {
     this.#listeners.delete(host);
     for (const [near, far] of this.connections) {
       if (near.host !== host && far.host !== host) continue;
       for (const wire of [near, far]) {
         if (wire.host === host) wire.vanish();
-        else wire.fail();
+        else if (!this.isSilent(host, wire.host)) wire.fail();
       }
     }
   }
@@ -130,6 +137,8 @@ export class SimulatedWire implements Wire {
   readonly #inFlightBytesMax: number;
   #inFlightBytes = 0;
   #wasFull = false;
+  /** What would have arrived at the other end. */
+  readonly #held: (() => void)[] = [];
   #handler: WireHandler | undefined;
 
   constructor(
@@ -161,7 +170,7 @@ export class SimulatedWire implements Wire {
     this.#wasFull ||= !this.isWritable;
     this.#network.runtime.schedule(this.#delayMs, () => {
       this.#inFlightBytes -= bytes.length;
-      if (!this.#network.isSilent(this.host, this.other.host)) this.other.arrive(bytes);
+      this.#pass(() => this.other.arrive(bytes));
       if (!this.#wasFull || !this.isWritable || this.isClosed) return;
       this.#wasFull = false;
       this.#handler?.writable();
@@ -182,8 +191,18 @@ export class SimulatedWire implements Wire {
     this.isClosed = true;
     this.#network.runtime.schedule(this.#delayMs, () => {
       this.#handler?.closed();
-      if (!this.#network.isSilent(this.host, this.other.host)) this.other.fail();
+      this.#pass(() => this.other.fail());
     });
+  }
+
+  /** The hosts speak again. */
+  releaseHeld(): void {
+    for (const deliver of this.#held.splice(0)) deliver();
+  }
+
+  #pass(deliver: () => void): void {
+    if (this.#network.isSilent(this.host, this.other.host)) this.#held.push(deliver);
+    else deliver();
   }
 
   /** The connection breaks at this end. */

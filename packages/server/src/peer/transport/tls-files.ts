@@ -36,6 +36,8 @@ export class TlsFiles {
   #material: TlsMaterial;
   #stamp: string;
   #lookedAtMs: number;
+  /** What was wrong with the files when it was last said. */
+  #lastFailure: string | undefined;
 
   /** Reads the files. Throws ConfigError when they cannot be used or name another node. */
   constructor(paths: TlsFilePaths, own: CertificateIdentity, runtime: Runtime, logger: Logger) {
@@ -58,9 +60,12 @@ export class TlsFiles {
       if (stamp === this.#stamp) return this.#material;
       this.#material = this.#read();
       this.#stamp = stamp;
+      this.#lastFailure = undefined;
       this.#logger.info("peer-certificate-read", { file: this.#paths.certFile });
     } catch (error) {
       const reason = error instanceof Error ? error.message : "not an Error";
+      if (reason === this.#lastFailure) return this.#material;
+      this.#lastFailure = reason;
       this.#logger.warn("peer-certificate-unusable", { file: this.#paths.certFile, reason });
     }
     return this.#material;
