@@ -31,7 +31,9 @@ export interface NodeIdentity {
 export type DirectoryOption =
   | { readonly kind: "sqlite" }
   /** `url` holds the password. */
-  | { readonly kind: "postgres"; readonly url: Secret };
+  | { readonly kind: "postgres"; readonly url: Secret }
+  /** None: a bootstrap entry asks its peers. */
+  | { readonly kind: "none" };
 
 /** Certificate and private key of a listener, PEM files; read anew when they change. */
 export interface TlsFiles {
@@ -48,6 +50,8 @@ export interface InternalOptions {
   readonly url?: string;
   /** Mutual TLS; needed off loopback. */
   readonly tls?: TlsFiles & { readonly caFile: string };
+  /** Nodes that the directory does not tell of: bootstrap entries, and, for those, the nodes to ask. */
+  readonly peers?: readonly { readonly id: string; readonly internalUrl: string }[];
 }
 
 export interface NodeOptions {

@@ -52,7 +52,6 @@ export async function handlePoll(api: AgentApi, exchange: HttpExchange, tunnelTe
     return replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
   }
   const { tunnel, key } = agent;
-  if (!tunnel.isSeen) context.noteSeen(tunnel.id);
   const poll = {
     pollId: mintId("poll", context.runtime) as PollId,
     tunnel: tunnel.id,

@@ -60,11 +60,14 @@ export class CallTable {
     const call = this.#calls.get(callId);
     if (call === undefined || mayBeHandedOut(call)) return;
     if (refusal.kind === "refused") return this.fail(call, refusalError(refusal.code));
-    const hops = "hops" in call.progress ? call.progress.hops + 1 : 0;
+    const { placements } = this.#context;
+    if (refusal.placement !== undefined) placements.learn(call.tunnel, refusal.placement);
+    const asked = call.progress.kind === "submitted" ? call.progress.port.shard : undefined;
+    const hops = call.progress.kind === "submitted" ? call.progress.hops + 1 : 0;
     if (hops > OWNER_HOPS_MAX) return this.fail(call, refusalError("tunnel_transport_unavailable"));
-    call.progress = { kind: "parked", hops };
-    if (refusal.placement !== undefined) this.#context.placements.learn(call.tunnel, refusal.placement);
-    this.#submit(call, refusal.placement, hops);
+    call.progress = { kind: "parked" };
+    // Nothing newer is known than what led there: the news is on its way, and brings the call along.
+    if (placements.best(call.tunnel)?.shard !== asked) this.#submit(call, undefined, hops);
   }
 
   /** Grants a call to the entry of a poll, once (I3). */
@@ -72,11 +75,10 @@ export class CallTable {
     const call = this.#calls.get(callId);
     if (call === undefined) return { kind: "gone" };
     switch (call.progress.kind) {
-      case "parked": // An offer from before the owner was lost: as good as any.
+      case "parked":
+        return { kind: "gone" }; // An offer of a former owner: the call goes to the present one.
       case "submitted": {
-        const port = call.progress.kind === "submitted" ? call.progress.port : undefined;
-        if (port === undefined) return { kind: "busy" };
-        call.progress = { kind: "claimed", port, claimant, isLost: false };
+        call.progress = { kind: "claimed", port: call.progress.port, claimant, isLost: false };
         const remainingMs = Math.max(0, call.deadlineAtMs - this.#context.runtime.monotonicMs());
         return { kind: "granted", command: call.command, remainingMs };
       }
@@ -91,12 +93,15 @@ export class CallTable {
   settle(callId: CallId, claimant: Claimant, outcome: "written" | "not-written"): void {
     const call = this.#calls.get(callId);
     if (call?.progress.kind !== "claimed" || call.progress.claimant.pollId !== claimant.pollId) return;
-    const { port } = call.progress;
+    const { port, isLost } = call.progress;
     if (outcome === "written") {
       call.progress = { kind: "handed-out", port, instance: claimant.instance };
       const { instance } = claimant;
       this.#context.logger.debug("call-handed-out", { callId, tunnel: call.tunnel, instance });
-    } else call.progress = { kind: "submitted", port, hops: 0 };
+      return;
+    }
+    call.progress = { kind: "submitted", port, hops: 0 };
+    if (isLost) this.#submit(call, undefined, 0); // Its shard was told to forget it meanwhile.
   }
 
   /** Ends a call with an error. */
@@ -181,7 +186,7 @@ export class CallTable {
     if (placement === undefined) return this.fail(call, refusalError("tunnel_not_found"));
     const port = shardPort(placement.shard);
     if (port === undefined) {
-      call.progress = { kind: "parked", hops };
+      call.progress = { kind: "parked" };
       return;
     }
     call.progress = { kind: "submitted", port, hops };
@@ -204,7 +209,7 @@ export class CallTable {
   #expire(call: HeldCall): void {
     const { progress } = call;
     if (progress.kind === "parked") return this.fail(call, refusalError("tunnel_transport_unavailable"));
-    if (progress.kind === "claimed" && progress.isLost) return this.fail(call, unknownOutcome());
+    if (progress.kind === "claimed") return this.fail(call, unknownOutcome());
     if (!this.#remove(call, "deadline")) return;
     progress.port.withdrawCall(call.tunnel, call.callId);
     call.answer.fail(new ProtocolError("deadline_exceeded"));

@@ -208,7 +208,7 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
     startedAtMs,
     deadlineAtMs: startedAtMs + tunnel.deadlineMs,
     reservedBytes: call.reservedBytes,
-    progress: { kind: "parked", hops: 0 },
+    progress: { kind: "parked" },
     deadlineTimer: undefined,
   };
   exchange.onGone(() => calls.abandon(held));

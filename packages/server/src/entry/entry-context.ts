@@ -1,6 +1,5 @@
 // What every part of an entry is given: knowledge, ports and settings. No globals.
 
-import type { TunnelId } from "@moor/protocol";
 import type { Logger, Runtime } from "@moor/runtime";
 import type { ShardId } from "../directory/directory.ts";
 import type { Metrics } from "../operator/metrics.ts";
@@ -42,8 +41,6 @@ export interface EntryContext {
   readonly bodies: ByteBudget;
   readonly timeline: Timeline;
   readonly settings: EntrySettings;
-  /** Notes that an agent polled a tunnel for the first time. */
-  readonly noteSeen: (tunnel: TunnelId) => void;
   /** Whether this node is leaving. */
   readonly isLeaving: () => boolean;
 }

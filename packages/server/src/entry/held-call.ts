@@ -21,7 +21,7 @@ export type CallKind =
 /** How far a call has come towards an agent. */
 export type CallProgress =
   /** Its owner cannot be reached now: submitted as soon as it can. */
-  | { readonly kind: "parked"; readonly hops: number }
+  | { readonly kind: "parked" }
   /** Known to its owner's mailbox, claimed by nobody. */
   | { readonly kind: "submitted"; readonly port: ShardPort; readonly hops: number }
   /** A poll's entry is writing it, or was lost while doing so. */

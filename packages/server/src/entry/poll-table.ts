@@ -174,14 +174,19 @@ export class PollTable {
 
   /** Goes where the tunnel is now, or tells the client to. */
   #follow(held: HeldPoll, placement: KnownPlacement | undefined): void {
+    const { placements } = this.#context;
+    const { tunnel } = held.poll;
     if (placement !== undefined) {
-      this.#context.placements.learn(held.poll.tunnel, placement);
+      placements.learn(tunnel, placement);
       if (this.#correct(held, placement)) return;
     }
+    const asked = held.state.kind === "registered" ? held.state.port.shard : undefined;
     held.state = { kind: "parked" };
     held.hops += 1;
     if (held.hops > OWNER_HOPS_MAX) return this.#answerEmpty(held, "moved");
-    this.#register(held, placement);
+    // Nothing newer is known than what led there: the news is on its way, and brings the poll along.
+    if (placements.best(tunnel, held.poll.presented)?.shard !== asked)
+      this.#register(held, held.poll.presented);
   }
 
   /** Answers 409 with the token of `placement` where R4 and R24 allow it; `false` = serve the poll. */

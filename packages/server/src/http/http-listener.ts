@@ -1,6 +1,7 @@
 // A node:http server that hands exchanges to one handler: limits, malformed requests, binding, closing.
 
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { encodeErrorEnvelope, HEADER, ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
@@ -13,7 +14,9 @@ import {
   REQUEST_HEAD_MS,
   REQUEST_MS,
 } from "../server-limits.ts";
+import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange } from "./http-exchange.ts";
+import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
 import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { replyError } from "./reply-error.ts";
@@ -22,6 +25,8 @@ export interface HttpListenerOptions {
   readonly host: string;
   /** 0 = any free one. */
   readonly port: number;
+  /** Certificate and key, PEM files, read anew when they change. Absent: plain HTTP. */
+  readonly tls?: TlsFiles;
   /** Setting to name when the port cannot be had, e.g. `--port`. */
   readonly portOption: string;
   readonly runtime: Runtime;
@@ -41,24 +46,39 @@ export interface HttpListener {
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
   const { runtime, isLeaving } = options;
   const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host) };
-  const server = createServer(
-    {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: REQUEST_HEAD_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      noDelay: true,
-      // Without a Host header node:http would answer by itself, without the envelope of T3.
-      requireHostHeader: false,
-    },
-    (request, response) => void run(options, new NodeExchange(request, response, context)),
-  );
-  server.on("clientError", (_error, socket) => answerMalformed(socket as Socket, options.runtime));
+  const serverOptions = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: REQUEST_HEAD_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+    // Without a Host header node:http would answer by itself, without the envelope of T3.
+    requireHostHeader: false,
+  };
+  const serve: RequestListener = (request, response) =>
+    void run(options, new NodeExchange(request, response, context));
+  const { server, stop } = createListenerServer(options, serverOptions, serve);
+  server.on("clientError", (_error, socket) => answerMalformed(socket as Socket, runtime));
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
-    close: () => closeServer(server, options.runtime),
+    close: () => {
+      stop();
+      return closeServer(server, runtime);
+    },
   };
+}
+
+function createListenerServer(
+  options: HttpListenerOptions,
+  serverOptions: ServerOptions,
+  serve: RequestListener,
+): { readonly server: Server; readonly stop: () => void } {
+  const { tls } = options;
+  if (tls === undefined) return { server: createServer(serverOptions, serve), stop: () => {} };
+  const pair = readListenerCertificate(tls, "public.tls");
+  const server = createTlsServer({ ...serverOptions, ...pair, ALPNProtocols: ["http/1.1"] }, serve);
+  return { server: server as unknown as Server, stop: followCertificate(server, tls, options) };
 }
 
 /** Answers that are still being written reach their peers; connections that fall idle meanwhile end. */

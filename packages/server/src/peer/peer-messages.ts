@@ -54,8 +54,7 @@ export const read = {
   tunnel: (head: RawHead): TunnelId => required(parseTunnelId(read.text(head, "tunnel")), "tunnel"),
   shard: (head: RawHead): ShardId => required(parseShardId(read.text(head, "shard")), "shard"),
   channel: (head: RawHead): ChannelName => required(parseChannelName(read.text(head, "channel")), "channel"),
-  instance: (head: RawHead): InstanceId =>
-    required(parseInstanceId(read.text(head, "instance")), "instance"),
+  instance: (head: RawHead): InstanceId => required(parseInstanceId(read.text(head, "instance")), "instance"),
   optionalInstance: (head: RawHead, name: string): InstanceId | undefined => {
     const text = read.optionalText(head, name);
     return text === undefined ? undefined : required(parseInstanceId(text), name);

@@ -2,7 +2,18 @@
 //
 // Spec: docs/protocol/peer-link.md. A grant that comes too late is settled "not-written" by the router.
 
-import type { CallId, CallRefusal, Claimant, ClaimOutcome, EntryId, EntryPort, Offer, PollEnding, PollId, ShardPort } from "./peer-link.ts";
+import type {
+  CallId,
+  CallRefusal,
+  Claimant,
+  ClaimOutcome,
+  EntryId,
+  EntryPort,
+  Offer,
+  PollEnding,
+  PollId,
+  ShardPort,
+} from "./peer-link.ts";
 import { encodePlacement, read, type RawHead } from "./peer-messages.ts";
 import type { PeerMessage } from "./transport/peer-network.ts";
 

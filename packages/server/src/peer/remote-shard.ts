@@ -5,7 +5,15 @@
 
 import type { InstanceId, TunnelId } from "@moor/protocol";
 import type { ShardId } from "../directory/directory.ts";
-import type { CallId, EntryPort, OfferEnd, PollId, RegisteredPoll, ShardPort, SubmittedCall } from "./peer-link.ts";
+import type {
+  CallId,
+  EntryPort,
+  OfferEnd,
+  PollId,
+  RegisteredPoll,
+  ShardPort,
+  SubmittedCall,
+} from "./peer-link.ts";
 import { encodePlacement, type RawHead } from "./peer-messages.ts";
 
 export interface RemoteShardOptions {

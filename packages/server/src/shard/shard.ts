@@ -30,6 +30,8 @@ export interface ShardOptions {
   readonly placements: PlacementKnowledge;
   /** Whether the directory knows that an agent polled this tunnel once; `undefined` = no such tunnel here (yet). */
   readonly wasSeen: (tunnel: TunnelId) => boolean | undefined;
+  /** Notes that an agent polled a tunnel for the first time. Spec T12. */
+  readonly noteSeen: (tunnel: TunnelId) => void;
   readonly entries: EntryLookup;
   readonly timeline: Timeline;
   readonly runtime: Runtime;
@@ -75,6 +77,8 @@ export class Shard implements ShardPort {
 
   registerPoll(poll: RegisteredPoll): void {
     const mailbox = this.#mailboxFor(poll.tunnel, poll.placement);
+    if (mailbox !== undefined && this.#options.wasSeen(poll.tunnel) === false)
+      this.#options.noteSeen(poll.tunnel);
     if (mailbox !== undefined) mailbox.registerPoll(poll);
     else this.#options.entries(poll.entry)?.endPoll(poll.pollId, this.#notOwner(poll.tunnel));
   }
@@ -148,7 +152,9 @@ export class Shard implements ShardPort {
     if (this.#mailboxes.has(tunnel) || this.#arrivedAtMs.has(tunnel)) return;
     this.#arrivedAtMs.set(tunnel, this.#options.runtime.monotonicMs());
     this.#options.timeline.note(tunnel, "owner-gained", `${this.shard} at revision ${placement.revision}`);
-    this.#options.logger.info("owner-gained", { tunnel, shard: this.shard, revision: placement.revision });
+    // A tunnel that no agent knows yet was created, not moved.
+    const level = this.#options.wasSeen(tunnel) === false ? "debug" : "info";
+    this.#options.logger[level]("owner-gained", { tunnel, shard: this.shard, revision: placement.revision });
   }
 
   /** The mailbox of a tunnel this shard owns by the newest of what is known here and to the sender (I2). */

@@ -80,6 +80,10 @@ export class SimulatedNode {
         id: id as Shard["shard"],
         placements: this.placements,
         wasSeen: (tunnel) => this.replica.tunnel(tunnel)?.isSeen,
+        noteSeen: (tunnel) => {
+          this.seen.push(tunnel);
+          this.replica.markSeen(tunnel);
+        },
         entries: (entry) => this.#entryPort(entry),
         timeline: this.timeline,
         runtime: this.runtime,
@@ -215,10 +219,6 @@ export class SimulatedNode {
       bodies: new ByteBudget(options.bodyBytesMax ?? 64 * 1024 * 1024),
       timeline: this.timeline,
       settings: { corsOrigins: [], isOpenAccessForced: false, ...options.settings },
-      noteSeen: (tunnel) => {
-        this.seen.push(tunnel);
-        replica.markSeen(tunnel);
-      },
       isLeaving: () => this.isLeaving,
     };
   }

@@ -1,0 +1,30 @@
+// What a node with a directory knows: its replica, and whatever peers know better.
+
+import type { TunnelId } from "@moor/protocol";
+import type { Logger, Runtime } from "@moor/runtime";
+import type { Directory, Replica } from "./directory/directory.ts";
+import { createPlacementKnowledge, replicaPlacements } from "./entry/placement-knowledge.ts";
+import { SeenRecorder } from "./entry/seen-recorder.ts";
+import { replicaTenants } from "./entry/tenant-directory.ts";
+import type { NodeKnowledge } from "./node-core.ts";
+import { replicaTopology } from "./peer/topology.ts";
+
+/** Knowledge from a replica, and the recorder that writes back what agents were seen. */
+export function directoryKnowledge(
+  directory: Directory,
+  replica: Replica,
+  options: { readonly runtime: Runtime; readonly logger: Logger },
+): { readonly knowledge: NodeKnowledge; readonly seen: SeenRecorder } {
+  const seen = new SeenRecorder(directory, options.runtime, options.logger);
+  const knowledge: NodeKnowledge = {
+    tenants: () => replicaTenants(replica),
+    placements: createPlacementKnowledge(replicaPlacements(replica)),
+    topology: replicaTopology(replica),
+    ring: replica,
+    // An entry that knows every placement serves every poll through its owner: nothing is left to correct.
+    isCorrecting: () => false,
+    wasSeen: (tunnel: TunnelId) => replica.tunnel(tunnel)?.isSeen,
+    noteSeen: (tunnel) => seen.note(tunnel),
+  };
+  return { knowledge, seen };
+}

@@ -1,0 +1,295 @@
+// A node with a directory: entry, shards, replica, leases, jobs, moves, operator listener.
+//
+// Spec: T1, R22; design "Shape", "Moves". Invariants: those of node.ts.
+
+import type { Change, Directory, Replica } from "./directory/directory.ts";
+import { mintMoveId } from "./directory/operations/move-operations.ts";
+import { openDirectory, type DirectoryLocation } from "./directory/open-directory.ts";
+import { directoryKnowledge } from "./directory-knowledge.ts";
+import type { SeenRecorder } from "./entry/seen-recorder.ts";
+import type { HttpListener } from "./http/http-listener.ts";
+import { LeaseRenewer } from "./liveness/lease-renewer.ts";
+import { LeaseWatch } from "./liveness/lease-watch.ts";
+import { applyChange } from "./moves/apply-change.ts";
+import { createMover } from "./moves/create-mover.ts";
+import { gatherTimeline } from "./moves/gather-timeline.ts";
+import { MoveJobRunner } from "./moves/move-job-runner.ts";
+import type { Mover } from "./moves/mover.ts";
+import { NodeCore } from "./node-core.ts";
+import { NodeNetwork } from "./node-network.ts";
+import type { DirectoryOption, NodeOptions } from "./node-options.ts";
+import type { MoorNode } from "./node.ts";
+import { createMetrics, type Metrics } from "./operator/metrics.ts";
+import { loadOperatorToken, writeOperatorFile } from "./operator/operator-file.ts";
+import { createOperatorListener, type OperatorListener } from "./operator/operator-listener.ts";
+import { answerFacts } from "./peer/facts-message.ts";
+import type { EntryId } from "./peer/peer-link.ts";
+import { encodeTopology } from "./peer/topology-message.ts";
+import type { Peer } from "./peer/transport/peer-network.ts";
+import { listenerUrl, openPublicListener } from "./public-listener.ts";
+import { CLOSE_GRACE_MS } from "./server-limits.ts";
+
+/** Starts a node on its directory. Throws ConfigError for what cannot be bound, opened or used. */
+export async function startDirectoryNode(
+  options: NodeOptions,
+  directory: Exclude<DirectoryOption, { readonly kind: "none" }>,
+  incarnation: EntryId,
+): Promise<MoorNode> {
+  const location: DirectoryLocation = { ...directory, dir: options.dataDir };
+  const opened = await openDirectory(location, {
+    runtime: options.runtime,
+    logger: options.logger,
+    ...(options.residency === undefined ? {} : { residency: options.residency }),
+    ...(options.nodeSecret === undefined ? {} : { nodeSecret: options.nodeSecret }),
+    ...(options.isCorrectionsOnAtFirst === undefined
+      ? {}
+      : { isCorrectingAtFirst: options.isCorrectionsOnAtFirst }),
+  });
+  const node = new DirectoryNode(options, incarnation, opened.directory, opened.replica);
+  try {
+    await node.start();
+  } catch (error) {
+    await node.close(0);
+    throw error;
+  }
+  return {
+    id: options.node.id,
+    endpoint: node.endpoint,
+    operatorUrl: node.operatorUrl,
+    internalUrl: node.internalUrl,
+    dataDir: options.dataDir,
+    close: ({ graceMs = CLOSE_GRACE_MS } = {}) => node.close(graceMs),
+  };
+}
+
+class DirectoryNode {
+  internalUrl = "";
+  operatorUrl = "";
+  readonly #options: NodeOptions;
+  readonly #incarnation: EntryId;
+  readonly #directory: Directory;
+  readonly #replica: Replica;
+  readonly #metrics: Metrics = createMetrics();
+  readonly #seen: SeenRecorder;
+  readonly #network: NodeNetwork | undefined;
+  readonly #core: NodeCore;
+  readonly #mover: Mover;
+  readonly #leases: LeaseRenewer;
+  readonly #leaseWatch: LeaseWatch;
+  readonly #jobs: MoveJobRunner;
+  readonly #wantTopology = new Set<Peer>();
+  readonly #nodeOfShard = new Map<string, string>();
+  #publicListener: HttpListener | undefined;
+  #operatorListener: OperatorListener | undefined;
+  #stopListening: (() => void) | undefined;
+  #isReady = false;
+  #isLeaving = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: NodeOptions, incarnation: EntryId, directory: Directory, replica: Replica) {
+    const { node, runtime, logger, internal } = options;
+    this.#options = options;
+    this.#incarnation = incarnation;
+    this.#directory = directory;
+    this.#replica = replica;
+    const { knowledge, seen } = directoryKnowledge(directory, replica, { runtime, logger });
+    this.#seen = seen;
+    const residency = replica.residency();
+    this.#network =
+      internal === undefined
+        ? undefined
+        : new NodeNetwork({ internal, nodeId: node.id, incarnation, residency, runtime, logger });
+    this.#core = this.#createCore(knowledge);
+    this.#mover = createMover({
+      directory,
+      topology: knowledge.topology,
+      selfNode: node.id,
+      apply: (news) => this.#core.applyNews(news),
+      ask: (nodeId, head, waitMs) => this.#core.reach.ask(nodeId, head, waitMs),
+      broadcast: (head) => this.#core.reach.broadcast(head),
+      mintMoveId: () => mintMoveId(runtime),
+      runtime,
+      logger,
+    });
+    const identity = { node: node.id, incarnation, runtime, logger };
+    const shards = node.shards.map(({ id }) => id);
+    this.#leases = new LeaseRenewer({ ...identity, directory, replica, shards });
+    this.#leaseWatch = new LeaseWatch({ replica, runtime });
+    this.#jobs = new MoveJobRunner({ ...identity, directory, replica, mover: this.#mover });
+  }
+
+  get endpoint(): string {
+    const { publicUrl, host, publicTls } = this.#options;
+    return publicUrl ?? listenerUrl(host, this.#publicListener?.port ?? 0, publicTls !== undefined);
+  }
+
+  async start(): Promise<void> {
+    const { node } = this.#options;
+    this.internalUrl = (await this.#network?.listen()) ?? "";
+    await this.#directory.registerNode({
+      id: node.id,
+      incarnation: this.#incarnation,
+      shards: node.shards,
+      internalUrl: this.internalUrl,
+      roles: node.roles,
+    });
+    this.#stopListening = this.#replica.onChange((change) => this.#handleChange(change));
+    this.#connectNodes();
+    this.#leases.start();
+    this.#leaseWatch.start();
+    this.#jobs.start();
+    this.#countAtScrape();
+    this.#publicListener = await openPublicListener(
+      this.#options,
+      () => this.#isLeaving,
+      (exchange) => this.#core.entry.handle(exchange, () => this.#isReady),
+    );
+    await this.#openOperatorListener();
+    this.#isReady = true;
+    this.#logReady();
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.#closing ??= this.#leave(graceMs);
+    return this.#closing;
+  }
+
+  async #leave(graceMs: number): Promise<void> {
+    const { logger, node } = this.#options;
+    this.#isReady = false;
+    this.#isLeaving = true;
+    const { calls, polls } = this.#core.entry;
+    logger.info("node-leaving", { node: node.id, callsHeld: calls.size, pollsHeld: polls.size });
+    await this.#core.entry.drain(graceMs);
+    await this.#publicListener?.close();
+    await this.#jobs.stop();
+    this.#leases.stop();
+    this.#leaseWatch.stop();
+    await this.#operatorListener?.close();
+    this.#stopListening?.();
+    this.#core.close();
+    await this.#network?.network.close();
+    await this.#seen.close();
+    await this.#directory.leaveNode({ id: node.id, incarnation: this.#incarnation }).catch(() => {
+      logger.warn("leave-not-recorded", { node: node.id });
+    });
+    await this.#directory.close();
+    logger.info("node-stopped", { node: node.id });
+  }
+
+  #createCore(knowledge: ReturnType<typeof directoryKnowledge>["knowledge"]): NodeCore {
+    const { node, runtime, logger } = this.#options;
+    return new NodeCore({
+      nodeId: node.id,
+      incarnation: this.#incarnation,
+      shards: node.shards.map(({ id }) => id),
+      knowledge,
+      network: this.#network?.network,
+      handlers: {
+        facts: (_peer, { head }, reply) => reply(answerFacts(head, this.#replica, knowledge.placements)),
+        "want-topology": (peer) => {
+          this.#wantTopology.add(peer);
+          peer.send({ head: encodeTopology(this.#replica) });
+        },
+      },
+      metrics: this.#metrics,
+      settings: {
+        corsOrigins: this.#options.corsOrigins ?? [],
+        isOpenAccessForced: this.#options.isOpenAccessForced ?? false,
+      },
+      isLeaving: () => this.#isLeaving,
+      runtime,
+      logger,
+    });
+  }
+
+  #handleChange(change: Change): void {
+    applyChange(change, { ...this.#core.parts, replica: this.#replica });
+    const { kind, id } = change;
+    if (kind === "node") this.#connectNodes();
+    if (kind === "shard") this.#shardChanged(id);
+    if (kind === "node" || kind === "shard" || kind === "token-key" || kind === "residency")
+      this.#tellTopology();
+  }
+
+  /** Leases change every few seconds: only a shard that came to another node concerns what waits for it. */
+  #shardChanged(id: string): void {
+    const shard = this.#replica.shard(id);
+    if (shard === undefined || this.#nodeOfShard.get(id) === shard.node) return;
+    this.#nodeOfShard.set(id, shard.node);
+    this.#core.reach.shardsMoved(new Set([shard.id]));
+  }
+
+  #connectNodes(): void {
+    const nodes = this.#replica.nodes().filter((node) => node.state === "live" && node.internalUrl !== "");
+    this.#network?.setNodes(nodes.map(({ id, internalUrl }) => ({ id, internalUrl })));
+  }
+
+  /** Nodes without a replica hear of each change. */
+  #tellTopology(): void {
+    for (const peer of this.#wantTopology) {
+      if (peer.isUp) peer.send({ head: encodeTopology(this.#replica) });
+      else this.#wantTopology.delete(peer);
+    }
+  }
+
+  async #openOperatorListener(): Promise<void> {
+    const { dataDir, operatorHost, operatorPort, runtime, logger, optionNames } = this.#options;
+    const token = loadOperatorToken(dataDir, runtime);
+    const listener = createOperatorListener({
+      directory: this.#directory,
+      replica: this.#replica,
+      mover: this.#mover,
+      timeline: { timeline: (tenant) => this.#timeline(tenant) },
+      leases: this.#leaseWatch,
+      metrics: this.#metrics,
+      token,
+      runtime,
+      logger,
+      publicUrl: () => this.endpoint,
+      isReady: () => this.#isReady,
+      ...(optionNames === undefined ? {} : { portOption: optionNames.operatorPort }),
+    });
+    const bound = await listener.listen(operatorHost, operatorPort);
+    this.#operatorListener = listener;
+    this.operatorUrl = listenerUrl(operatorHost, bound.port);
+    writeOperatorFile(dataDir, { url: this.operatorUrl, token });
+  }
+
+  #timeline(tenant: string): ReturnType<typeof gatherTimeline> {
+    return gatherTimeline(tenant, {
+      selfNode: this.#options.node.id,
+      own: this.#core.timeline,
+      nodes: () =>
+        this.#replica
+          .nodes()
+          .filter((node) => node.state === "live")
+          .map((node) => node.id),
+      ask: (nodeId, head) => this.#core.reach.ask(nodeId, head),
+    });
+  }
+
+  /** Gauges that would cost something to keep are read when somebody asks. */
+  #countAtScrape(): void {
+    const gauge = this.#metrics.callsQueued as { collect?: () => void };
+    gauge.collect = () => {
+      let callsQueued = 0;
+      for (const shard of this.#core.shards.values()) callsQueued += shard.gauges().callsQueued;
+      this.#metrics.callsQueued.set(callsQueued);
+    };
+  }
+
+  #logReady(): void {
+    const { node, logger, dataDir } = this.#options;
+    const shards = node.shards.map(({ id }) => id).join(",");
+    const { endpoint, operatorUrl, internalUrl } = this;
+    logger.info("node-ready", {
+      node: node.id,
+      endpoint,
+      operator: operatorUrl,
+      internal: internalUrl,
+      dataDir,
+      shards,
+    });
+  }
+}

@@ -1,0 +1,52 @@
+// Look-ups of an entry that has no replica: it asks a node that has one.
+//
+// Spec: R24; design "Shape" (bootstrap). A tunnel's facts are asked of the node where its tenant most likely lives,
+// so that the placement learnt on the way is its owner's own.
+
+import type { TunnelId } from "@moor/protocol";
+import { choosePlacement } from "../directory/placement-choice.ts";
+import type { ShardId } from "../directory/directory.ts";
+import type { Topology } from "../peer/topology.ts";
+import { factsQuestion, readFacts } from "../peer/facts-message.ts";
+import type { RawHead } from "../peer/peer-messages.ts";
+import type { Reply } from "../peer/peer-requests.ts";
+import type { PlacementKnowledge } from "./placement-knowledge.ts";
+import type { FactsUnavailable, TenantDirectory, TenantFacts } from "./tenant-directory.ts";
+
+/** Nodes asked for one look-up before it is given up. Count. */
+const ASKED_MAX = 3;
+
+export interface BootstrapTenantsOptions {
+  readonly topology: Topology;
+  readonly placements: PlacementKnowledge;
+  /** Ids of the nodes in reach. */
+  readonly reachable: () => readonly string[];
+  readonly ask: (nodeId: string, head: RawHead) => Promise<Reply>;
+}
+
+/** Look-ups over the peer link. */
+export function bootstrapTenants(options: BootstrapTenantsOptions): TenantDirectory {
+  return {
+    lookUp: async (tunnel, keyHash): Promise<TenantFacts | FactsUnavailable> => {
+      for (const node of candidates(tunnel, options)) {
+        const reply = await options.ask(node, factsQuestion(tunnel, keyHash));
+        if (reply === undefined) continue;
+        const facts = readFacts(reply.head);
+        if (facts.tunnel !== undefined) options.placements.learn(tunnel, facts.tunnel.placement);
+        return facts;
+      }
+      return { kind: "unavailable" };
+    },
+  };
+}
+
+/** The known owner's node first, then the one a keyed hash points to, then any. */
+function candidates(tunnel: TunnelId, options: BootstrapTenantsOptions): readonly string[] {
+  const { topology, placements } = options;
+  const reachable = options.reachable();
+  const guessed = choosePlacement(tunnel, topology.liveShards()) as ShardId | undefined;
+  const shards = [placements.best(tunnel)?.shard, guessed];
+  const likely = shards.flatMap((shard) => (shard === undefined ? [] : (topology.nodeOf(shard) ?? [])));
+  const inOrder = new Set([...likely.filter((node) => reachable.includes(node)), ...reachable]);
+  return [...inOrder].slice(0, ASKED_MAX);
+}

@@ -1,0 +1,150 @@
+// The parts of a node that hold calls and polls, joined: entry, shards, knowledge and the way to other nodes.
+//
+// Design "Shape": shards and the entry know each other only through ports, so that either may be elsewhere.
+// Everything that touches sockets, files or the directory is given from outside.
+
+import type { TunnelId } from "@moor/protocol";
+import type { Logger, Runtime } from "@moor/runtime";
+import type { ShardId } from "./directory/directory.ts";
+import { ByteBudget } from "./entry/byte-budget.ts";
+import type { EntrySettings } from "./entry/entry-context.ts";
+import { Entry } from "./entry/entry.ts";
+import type { PlacementKnowledge } from "./entry/placement-knowledge.ts";
+import type { TenantDirectory } from "./entry/tenant-directory.ts";
+import { applyPush, type ChangedParts } from "./moves/apply-change.ts";
+import { readPlacements, type PlacementNews } from "./moves/placement-message.ts";
+import { createTimeline, type Timeline } from "./moves/timeline.ts";
+import { ownReach, type NodeReach } from "./node-reach.ts";
+import type { Metrics } from "./operator/metrics.ts";
+import type { EntryId } from "./peer/peer-link.ts";
+import { PeerRouter, type NodeMessageHandler } from "./peer/peer-router.ts";
+import type { Topology } from "./peer/topology.ts";
+import type { PeerNetwork } from "./peer/transport/peer-network.ts";
+import { NODE_BODY_BYTES_MAX } from "./server-limits.ts";
+import { Shard } from "./shard/shard.ts";
+import { createCommandTokens } from "./tokens/command-token.ts";
+import { createTokenSealer, type KeyRing } from "./tokens/token-sealer.ts";
+
+/** What a node knows of tenants and of its residency, from a replica or from its peers. */
+export interface NodeKnowledge {
+  readonly tenants: (reach: () => NodeReach) => TenantDirectory;
+  readonly placements: PlacementKnowledge;
+  readonly topology: Topology;
+  readonly ring: KeyRing;
+  readonly isCorrecting: () => boolean;
+  /** Whether the directory knows that an agent polled a tunnel once; `undefined` = not known here. */
+  readonly wasSeen: (tunnel: TunnelId) => boolean | undefined;
+  readonly noteSeen: (tunnel: TunnelId) => void;
+}
+
+export interface NodeCoreOptions {
+  readonly nodeId: string;
+  /** New at each start: 16 hex characters. */
+  readonly incarnation: EntryId;
+  readonly shards: readonly ShardId[];
+  readonly knowledge: NodeKnowledge;
+  /** Links to other nodes; absent for a node without peers. */
+  readonly network?: PeerNetwork | undefined;
+  /** Messages beyond calls, polls, placements and timelines. */
+  readonly handlers?: Readonly<Record<string, NodeMessageHandler>>;
+  readonly metrics: Metrics;
+  readonly settings: EntrySettings;
+  readonly isLeaving: () => boolean;
+  readonly bodyBytesMax?: number;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+export class NodeCore {
+  readonly entry: Entry;
+  readonly shards: ReadonlyMap<ShardId, Shard>;
+  readonly reach: NodeReach;
+  readonly timeline: Timeline;
+  readonly parts: ChangedParts;
+  readonly #options: NodeCoreOptions;
+
+  constructor(options: NodeCoreOptions) {
+    this.#options = options;
+    this.timeline = createTimeline(options.runtime);
+    this.shards = new Map(options.shards.map((id) => [id, this.#createShard(id)]));
+    this.reach = this.#createReach();
+    this.entry = this.#createEntry();
+    this.parts = {
+      placements: options.knowledge.placements,
+      shards: [...this.shards.values()],
+      entry: this.entry,
+    };
+  }
+
+  /** Takes in placements that are newer than what this node knows. */
+  applyNews(news: PlacementNews): void {
+    applyPush(news.tenant, news.placement, this.parts);
+  }
+
+  close(): void {
+    for (const shard of this.shards.values()) shard.close();
+    this.reach.close();
+  }
+
+  #createShard(id: ShardId): Shard {
+    const { knowledge, runtime, logger } = this.#options;
+    return new Shard({
+      id,
+      placements: knowledge.placements,
+      wasSeen: knowledge.wasSeen,
+      noteSeen: knowledge.noteSeen,
+      entries: (entry) => this.reach.entryPort(entry),
+      timeline: this.timeline,
+      runtime,
+      logger,
+    });
+  }
+
+  #createReach(): NodeReach {
+    const { network, incarnation, knowledge, handlers, runtime, logger } = this.#options;
+    const entry = () => this.entry;
+    if (network === undefined) return ownReach(incarnation, entry, this.shards);
+    return new PeerRouter({
+      network,
+      self: incarnation,
+      topology: knowledge.topology,
+      entry,
+      shards: this.shards,
+      handlers: {
+        placements: (_peer, { head }, reply) => {
+          for (const news of readPlacements(head)) this.applyNews(news);
+          reply({ t: "placements-reply" });
+        },
+        timeline: (_peer, { head }, reply) =>
+          reply({ t: "timeline-reply", events: this.timeline.of(String(head["tenant"])) }),
+        ...handlers,
+      },
+      runtime,
+      logger,
+    });
+  }
+
+  #createEntry(): Entry {
+    const { incarnation, knowledge, runtime, logger, metrics, settings, isLeaving } = this.#options;
+    const { placements, ring, isCorrecting } = knowledge;
+    return new Entry({
+      entry: incarnation,
+      runtime,
+      logger,
+      metrics,
+      tenants: knowledge.tenants(() => this.reach),
+      placements,
+      shardPort: (shard) => this.reach.shardPort(shard),
+      entryPort: (entry) => this.reach.entryPort(entry),
+      answers: { deliver: (entry, answer) => this.reach.deliver(entry, answer) },
+      commandTokens: createCommandTokens(incarnation, runtime),
+      pollingTokens: createTokenSealer("poll", ring, runtime),
+      sessionTokens: createTokenSealer("session", ring, runtime),
+      isCorrecting,
+      bodies: new ByteBudget(this.#options.bodyBytesMax ?? NODE_BODY_BYTES_MAX),
+      timeline: this.timeline,
+      settings,
+      isLeaving,
+    });
+  }
+}
