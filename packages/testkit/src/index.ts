@@ -36,3 +36,13 @@ export {
   type ScriptedRequest,
   type ScriptedService,
 } from "./scripted-service.ts";
+export { startCluster, type Cluster, type ClusterOptions } from "./cluster.ts";
+export type { ClusterNodeSpec } from "./cluster-config.ts";
+export type { ClusterNode, NodeEvent } from "./cluster-node.ts";
+export { startFleet, type Fleet, type FleetOptions, type FleetRun, type FleetTunnel } from "./fleet.ts";
+export { AGENT_MIXES, type AgentMix } from "./fleet-agents.ts";
+export { encodeCall, readAnswer, type CallEnding, type CallForm, type CallRecord } from "./fleet-call.ts";
+export { moveRound, type MovesMade } from "./fleet-moves.ts";
+export { startPlainAgent, type PlainAgent, type PlainAgentOptions } from "./fleet-plain-agent.ts";
+export { faultsOf, judgeFleet, NO_FAULTS, type FleetVerdict } from "./fleet-verdict.ts";
+export { errorOf, openOperator, OperatorClient, type OperatorReply } from "./operator-client.ts";

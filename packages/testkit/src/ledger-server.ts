@@ -28,8 +28,13 @@ export interface LedgerEntry {
 export type LedgerAnswer =
   /** The raw JSON text of `result`, in a JSON answer. */
   | { readonly kind: "result"; readonly rawResult: string | Buffer; readonly delayMs?: number }
-  /** An SSE answer: each of these raw JSON messages, then the result. */
-  | { readonly kind: "stream"; readonly rawMessages: readonly string[]; readonly rawResult: string }
+  /** An SSE answer: each of these raw JSON messages, then the result, each after `gapMs` (default: all at once). */
+  | {
+      readonly kind: "stream";
+      readonly rawMessages: readonly string[];
+      readonly rawResult: string;
+      readonly gapMs?: number;
+    }
   /** Anything at all. */
   | {
       readonly kind: "raw";
@@ -150,7 +155,11 @@ async function writeAnswer(
       return;
     case "stream":
       response.writeHead(200, { "Content-Type": "text/event-stream" });
-      for (const message of answer.rawMessages) response.write(`data: ${message}\n\n`);
+      for (const message of answer.rawMessages) {
+        if (answer.gapMs !== undefined) await sleep(runtime, answer.gapMs);
+        response.write(`data: ${message}\n\n`);
+      }
+      if (answer.gapMs !== undefined) await sleep(runtime, answer.gapMs);
       response.end(`data: ${finalOf(entry, answer.rawResult).toString("utf8")}\n\n`);
       return;
     case "raw":
