@@ -89,6 +89,7 @@ test.each([
   [["config", "check"]],
   [["config", "print"]],
   [["config", "schema"]],
+  [["config", "secret"]],
   [["shards"]],
   [["nodes"]],
   [["where"]],

@@ -15,6 +15,13 @@ import { loadConfig, type LoadedConfig } from "../src/config/load-config.ts";
 
 const ALONE = { id: "a", shards: ["s1"], data: "state", directory: { sqlite: true } };
 const SHARED = { ...ALONE, directory: { postgres: {} }, nodeSecretFile: "node.secret" };
+const BOOTSTRAP = {
+  id: "edge",
+  roles: ["entry"],
+  data: "state",
+  entryMode: "bootstrap",
+  internal: { peers: [{ id: "b", url: "tcp://127.0.0.1:1" }] },
+};
 const PASSWORD = "hunter2hunter2";
 const DATABASE_URL = `postgres://moor:${PASSWORD}@db.example:5432/moor?password=${PASSWORD}`;
 
@@ -180,6 +187,36 @@ test.each<[string, unknown, Given, string]>([
     'FILE: roles: got ["entry"], expected "shard"',
   ],
   [
+    "no directory at all",
+    { ...ALONE, directory: undefined },
+    {},
+    "FILE: directory: got nothing, expected exactly one",
+  ],
+  [
+    "shards at a bootstrap entry",
+    { ...BOOTSTRAP, roles: ["entry", "shard"], shards: ["s"] },
+    {},
+    'expected ["entry"]',
+  ],
+  [
+    "a directory at a bootstrap entry",
+    { ...BOOTSTRAP, directory: { sqlite: true } },
+    {},
+    "FILE: directory: got a value",
+  ],
+  [
+    "nobody to ask",
+    { ...BOOTSTRAP, internal: {} },
+    {},
+    "FILE: internal.peers: got nothing, expected at least one node",
+  ],
+  [
+    "a peer of the environment",
+    BOOTSTRAP,
+    { env: { MOOR_INTERNAL_PEERS: "b" } },
+    'MOOR_INTERNAL_PEERS: got ""',
+  ],
+  [
     "no directory",
     { ...ALONE, directory: {} },
     {},
@@ -249,20 +286,19 @@ const surroundings = (env: Readonly<Record<string, string>> = {}) => ({
 });
 
 test("a configuration becomes a node's options", async () => {
-  const secret = await fileWith("ab".repeat(32));
+  const secret = await fileWith(Buffer.alloc(32, 0xab).toString("base64url"));
   const { config } = await load({
     ...SHARED,
     shards: ["s1", "s2"],
     nodeSecretFile: secret,
     public: { host: "0.0.0.0", port: 1, url: "https://moor.example" },
-    entryMode: "bootstrap",
   });
   const options = configNodeOptions(config, surroundings({ MOOR_DATABASE_URL: DATABASE_URL }));
   expect(options).toMatchObject({
     node: {
       id: "a",
       roles: ["entry", "shard"],
-      entryMode: "bootstrap",
+      entryMode: "replica",
       shards: [
         { id: "s1", publicHost: "s1.moor.example" },
         { id: "s2", publicHost: "s2.moor.example" },
@@ -274,9 +310,20 @@ test("a configuration becomes a node's options", async () => {
     port: 1,
     publicUrl: "https://moor.example",
   });
-  expect(options.nodeSecret).toEqual(Buffer.alloc(32, 0xab));
+  expect(options.nodeSecret).toEqual(new Uint8Array(32).fill(0xab));
   expect(options.directory.kind === "postgres" && options.directory.url.reveal()).toBe(DATABASE_URL);
   expect(JSON.stringify(options.directory)).not.toContain(PASSWORD);
+});
+
+test("a bootstrap entry has peers and no directory, whatever database the environment names", async () => {
+  const env = { MOOR_DATABASE_URL: DATABASE_URL, MOOR_INTERNAL_PEERS: "b=tcp://[::1]:1, c=tcp://h:2" };
+  const { config } = await load(BOOTSTRAP, { env });
+  const options = configNodeOptions(config, surroundings(env));
+  expect([options.directory, options.node.entryMode]).toEqual([{ kind: "none" }, "bootstrap"]);
+  expect(options.internal?.peers).toEqual([
+    { id: "b", internalUrl: "tcp://[::1]:1" },
+    { id: "c", internalUrl: "tcp://h:2" },
+  ]);
 });
 
 test("a node alone has no peers, and its shards are hosts of this machine", async () => {
@@ -287,7 +334,7 @@ test("a node alone has no peers, and its shards are hosts of this machine", asyn
 });
 
 test("secrets and certificates that cannot be used are refused before anything starts, without a part of them", async () => {
-  const good = await fileWith(Buffer.alloc(32, 7).toString("base64"));
+  const good = await fileWith(Buffer.alloc(32, 7).toString("base64url"));
   const bad = await fileWith(PASSWORD);
   const optionsOf = async (content: object, env: Readonly<Record<string, string>> = {}) =>
     configNodeOptions((await load(content)).config, surroundings(env));
@@ -300,7 +347,7 @@ test("secrets and certificates that cannot be used are refused before anything s
   );
   await expect(
     optionsOf({ ...SHARED, nodeSecretFile: bad }, { MOOR_DATABASE_URL: DATABASE_URL }),
-  ).rejects.toThrow(`nodeSecretFile: got ${bad} with ${PASSWORD.length} characters`);
+  ).rejects.toThrow(`nodeSecretFile: got ${bad}, which holds no node secret`);
   const tls = { certFile: good, keyFile: "absent.pem" };
   await expect(optionsOf({ ...ALONE, public: { tls } })).rejects.toThrow(
     /^public\.tls\.keyFile: got .*\(ENOENT\)/,

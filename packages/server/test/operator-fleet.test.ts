@@ -248,7 +248,7 @@ test("a move is asked of the mover with its actor and reason, shown, counted and
   });
   expect(audits).toEqual([
     expect.objectContaining({
-      event: "tenant-moved",
+      event: "move-ordered",
       actor: "eve",
       tenant: TENANT,
       from: "s1",

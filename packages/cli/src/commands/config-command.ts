@@ -1,7 +1,7 @@
-// `moor config check|print|schema`: what `moor serve` would make of a configuration, without serving.
+// `moor config check|print|schema|secret`: what `moor serve` would make of a configuration, and the secret it names.
 
 import type { Command } from "commander";
-import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
+import { ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
 
@@ -14,6 +14,7 @@ export function registerConfigCommand(program: Command): void {
   const config = program.command("config").description("check and show configurations of `moor serve`");
   registerCheck(config);
   registerPrint(config);
+  registerSecret(config);
   config
     .command("schema")
     .description("print the JSON Schema of configurations")
@@ -46,6 +47,24 @@ function registerCheck(config: Command): void {
         `${file} can be used: node ${id} of residency ${residency}, roles ${roles.join(", ")}, ` +
           `shards ${shards.join(", ") || "none"}`,
       );
+    });
+}
+
+function registerSecret(config: Command): void {
+  config
+    .command("secret")
+    .description("write a new node secret, for nodeSecretFile; copy it to every node of the residency")
+    .argument("<file>", "file to make, mode 0600")
+    .addHelpText("after", "\nIt is not shown.\n\nExample:\n  moor config secret node.secret")
+    .action(async (file: string) => {
+      const { writeNodeSecret } = await import("@moor/server/config");
+      try {
+        writeNodeSecret(file, createNodeRuntime());
+      } catch (error) {
+        const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+        throw new ConfigError("FILE", `${file} (${reason})`, "the path of a file that does not exist yet");
+      }
+      printAnswer(`a node secret is in ${file}`);
     });
 }
 

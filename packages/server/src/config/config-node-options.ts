@@ -4,10 +4,11 @@
 
 import { accessSync, constants } from "node:fs";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { readNodeSecret } from "../directory/node-secret.ts";
 import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
 import type { NodeConfig } from "./config-schema.ts";
-import { readDatabaseUrl, readNodeSecret } from "./config-secrets.ts";
+import { readDatabaseUrl } from "./database-url.ts";
 
 /** What options need besides the configuration. */
 export interface NodeSurroundings {
@@ -49,6 +50,7 @@ export function configNodeOptions(
 }
 
 function directoryOption({ directory }: NodeConfig, env: NodeSurroundings["env"]): DirectoryOption {
+  if (directory === undefined) return { kind: "none" };
   if (directory.postgres === undefined) return { kind: "sqlite" };
   return { kind: "postgres", url: readDatabaseUrl(directory.postgres, env) };
 }
@@ -56,10 +58,11 @@ function directoryOption({ directory }: NodeConfig, env: NodeSurroundings["env"]
 /** A node of a shared directory has peers: without settings it listens for them on loopback. */
 function internalOptions({ internal, directory }: NodeConfig): InternalOptions | undefined {
   if (internal === undefined) {
-    return directory.postgres === undefined ? undefined : { host: "127.0.0.1", port: 0 };
+    return directory?.postgres === undefined ? undefined : { host: "127.0.0.1", port: 0 };
   }
   const { host, port, url, tls } = internal;
-  return { host, port, ...(url === undefined ? {} : { url }), ...(tls === undefined ? {} : { tls }) };
+  const peers = internal.peers.map((peer) => ({ id: peer.id, internalUrl: peer.url }));
+  return { host, port, peers, ...(url === undefined ? {} : { url }), ...(tls === undefined ? {} : { tls }) };
 }
 
 function shardsOf({ shards, shardDomain, public: { url } }: NodeConfig): NodeShard[] {

@@ -23,17 +23,20 @@ export interface OverrideSources {
 /** Changes `draft` by what the sources say; gives where that came from. Empty variables count as absent. */
 export function applyOverrides(draft: Draft, sources: OverrideSources): Overrides {
   const overrides = new Map<string, string>();
-  if (isGiven(sources.env[DATABASE_URL_VARIABLE])) {
-    draft["directory"] = { postgres: { env: DATABASE_URL_VARIABLE } };
-    overrides.set("directory", DATABASE_URL_VARIABLE);
-  }
   for (const setting of SETTINGS) {
     const flag = sources.flags.get(setting.flag);
     const text = flag ?? sources.env[setting.variable];
     if (!isGiven(text)) continue;
+    // The directory is one or the other: the file's does not stay beside the override's.
     if (setting.at[0] === "directory") draft["directory"] = {};
     place(draft, setting.at, readOverride(setting, text, sources.workingDir));
     overrides.set(setting.at.join("."), flag === undefined ? setting.variable : setting.flag);
+  }
+  const isOverridden = [...overrides.keys()].some((key) => key.startsWith("directory."));
+  const hasUrl = isGiven(sources.env[DATABASE_URL_VARIABLE]) && !isOverridden;
+  if (hasUrl && draft["entryMode"] !== "bootstrap") {
+    draft["directory"] = { postgres: { env: DATABASE_URL_VARIABLE } };
+    overrides.set("directory", DATABASE_URL_VARIABLE);
   }
   return overrides;
 }
@@ -70,11 +73,20 @@ function readOverride({ kind }: Setting, text: string, workingDir: string): unkn
       // Anything else stays a text, which the schema refuses by name.
       return /^-?[0-9]{1,15}$/.test(text) ? Number(text) : text;
     case "list":
-      return text
-        .split(",")
-        .map((item) => item.trim())
-        .filter((item) => item !== "");
+      return itemsOf(text);
+    case "peers":
+      return itemsOf(text).map((item) => {
+        const [id = "", ...url] = item.split("=");
+        return { id, url: url.join("=") };
+      });
   }
+}
+
+function itemsOf(text: string): string[] {
+  return text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
 }
 
 /** Sets a value, making the objects on the way. A value on the way that is no object stays, for the schema to refuse. */

@@ -13,6 +13,10 @@ interface Rule {
   readonly isBroken: (config: NodeConfig) => boolean;
 }
 
+function isBootstrap({ entryMode }: NodeConfig): boolean {
+  return entryMode === "bootstrap";
+}
+
 const RULES: readonly Rule[] = [
   {
     at: ["shards"],
@@ -30,30 +34,43 @@ const RULES: readonly Rule[] = [
     isBroken: ({ shards }) => new Set(shards).size < shards.length,
   },
   {
-    at: ["entryMode"],
-    expected: 'replica, since roles lacks "entry"',
-    isBroken: ({ roles, entryMode }) => !roles.includes("entry") && entryMode === "bootstrap",
+    at: ["roles"],
+    expected: '["entry"], since entryMode is bootstrap',
+    isBroken: (config) => isBootstrap(config) && (config.roles.length > 1 || config.roles[0] !== "entry"),
+  },
+  {
+    at: ["directory"],
+    expected: "none, since entryMode is bootstrap: such an entry asks internal.peers",
+    isBroken: (config) => isBootstrap(config) && config.directory !== undefined,
+  },
+  {
+    at: ["internal", "peers"],
+    expected: "at least one node to ask, since entryMode is bootstrap",
+    isBroken: (config) => isBootstrap(config) && (config.internal?.peers ?? []).length === 0,
   },
   {
     at: ["directory"],
     expected: 'exactly one of {"sqlite":true} and {"postgres":{…}}',
-    isBroken: ({ directory }) => (directory.sqlite === undefined) === (directory.postgres === undefined),
+    isBroken: (config) =>
+      !isBootstrap(config) &&
+      (config.directory?.sqlite === undefined) === (config.directory?.postgres === undefined),
   },
   {
     at: ["directory", "postgres"],
     expected: "at most one of urlFile and env",
-    isBroken: ({ directory: { postgres } }) => postgres?.urlFile !== undefined && postgres.env !== undefined,
+    isBroken: ({ directory }) =>
+      directory?.postgres?.urlFile !== undefined && directory.postgres.env !== undefined,
   },
   {
     at: ["roles"],
     expected: '"shard" among them: a directory of one node is used by that node alone',
-    isBroken: ({ directory, roles }) => directory.sqlite === true && !roles.includes("shard"),
+    isBroken: ({ directory, roles }) => directory?.sqlite === true && !roles.includes("shard"),
   },
   {
     at: ["nodeSecretFile"],
     expected: "a file with 32 bytes that every node of the residency has, since directory is postgres",
     isBroken: ({ directory, nodeSecretFile }) =>
-      directory.postgres !== undefined && nodeSecretFile === undefined,
+      directory?.postgres !== undefined && nodeSecretFile === undefined,
   },
   {
     at: ["operator", "host"],

@@ -30,6 +30,8 @@ const path = () => text("a path", /^[^\0]{1,4096}$/);
 const listOf = <Item extends z.ZodType>(item: Item) => z.array(item, "a list");
 const group = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, "an object");
 
+const tcpUrl = () => text("tcp://HOST:PORT", /^tcp:\/\/(\[[0-9a-fA-F:.]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$/);
+
 const publicListener = group({
   host: host().default("127.0.0.1").describe("Address that agents and callers reach."),
   port: integer(0, 65_535).default(8080).describe("0 takes any free one."),
@@ -49,12 +51,13 @@ const operatorListener = group({
 const internalListener = group({
   host: host().default("127.0.0.1").describe("Address that other nodes reach."),
   port: integer(0, 65_535).default(0).describe("0 takes any free one."),
-  url: text("tcp://HOST:PORT", /^tcp:\/\/(\[[0-9a-fA-F:.]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$/)
-    .optional()
-    .describe("What other nodes dial, where it is not the bound address."),
+  url: tcpUrl().optional().describe("What other nodes dial, where it is not the bound address."),
   tls: group({ caFile: path(), certFile: path(), keyFile: path() })
     .optional()
     .describe("Mutual TLS between nodes; needed off loopback."),
+  peers: listOf(group({ id: text(NAME_EXPECTED, NAME), url: tcpUrl() }))
+    .default([])
+    .describe("Nodes the directory does not tell of: at a bootstrap entry those to ask, elsewhere its like."),
 });
 
 const directory = group({
@@ -90,11 +93,15 @@ const fields = group({
   operator: operatorListener.prefault({}).describe("Listener for commands, metrics and health."),
   internal: internalListener.optional().describe("Listener for other nodes."),
   data: path().describe("Data directory; made with mode 0700 if absent."),
-  directory: directory.describe("Where placements, tunnels and keys are durable: exactly one of the two."),
+  directory: directory
+    .optional()
+    .describe("Where placements, tunnels and keys are durable: one of the two; none at a bootstrap entry."),
   nodeSecretFile: path()
     .optional()
     .describe("File with 32 bytes that encrypt token keys: the same at every node; needed with postgres."),
-  entryMode: choice(ENTRY_MODES).default("replica").describe("How the entry finds the owner of a tunnel."),
+  entryMode: choice(ENTRY_MODES)
+    .default("replica")
+    .describe("replica: the entry knows the directory; bootstrap: it knows only its peers."),
   corsOrigins: listOf(text("an http:// or https:// origin", /^https?:\/\/[^/?#@\s]+$/))
     .default([])
     .describe("Origins whose pages may call connectors."),

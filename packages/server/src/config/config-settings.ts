@@ -4,8 +4,11 @@
 // I1  Flags win over the environment, the environment over the file.
 // I2  The database URL has no flag: command lines are readable by others.
 
-/** How the text of an override becomes a value. `path`: relative to the working directory. `list`: split at commas. */
-type OverrideKind = "text" | "path" | "integer" | "list";
+/**
+ * How the text of an override becomes a value. `path`: relative to the working directory. `list`: split at commas.
+ * `peers`: `ID=URL`, split at commas.
+ */
+type OverrideKind = "text" | "path" | "integer" | "list" | "peers";
 
 /** A setting that can be overridden. */
 export interface Setting {
@@ -18,7 +21,7 @@ export interface Setting {
   readonly flag: string;
 }
 
-/** Variable with the URL of the database: stands for `directory.postgres` and its `env`. */
+/** Variable with the URL of the database: stands for `directory.postgres`, but for a bootstrap entry, which has none. */
 export const DATABASE_URL_VARIABLE = "MOOR_DATABASE_URL";
 
 const KINDS: Readonly<Record<string, OverrideKind>> = {
@@ -40,6 +43,7 @@ const KINDS: Readonly<Record<string, OverrideKind>> = {
   "internal.tls.caFile": "path",
   "internal.tls.certFile": "path",
   "internal.tls.keyFile": "path",
+  "internal.peers": "peers",
   data: "path",
   "directory.postgres.urlFile": "path",
   nodeSecretFile: "path",

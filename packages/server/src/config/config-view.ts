@@ -1,7 +1,7 @@
 // A configuration as `moor config print` shows it: effective values, secrets masked, where overrides came from.
 
 import type { LoadedConfig } from "./load-config.ts";
-import { maskDatabaseUrl, readDatabaseUrl } from "./config-secrets.ts";
+import { maskDatabaseUrl, readDatabaseUrl } from "./database-url.ts";
 
 /** What is shown. */
 export interface ConfigView {
@@ -18,7 +18,7 @@ export function viewConfig(
   { config, overrides }: LoadedConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): ConfigView {
-  const { postgres } = config.directory;
+  const postgres = config.directory?.postgres;
   const databaseUrl = postgres === undefined ? null : maskDatabaseUrl(readDatabaseUrl(postgres, env));
   return { config, overrides: Object.fromEntries(overrides), databaseUrl };
 }

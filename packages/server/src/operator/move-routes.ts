@@ -42,7 +42,7 @@ async function makeMove(options: OperatorApiOptions, request: OperatorRequest) {
   const { actor } = request;
   const { move, isAcked } = await change(options, commit(options, { tenant, to, actor, reason }));
   const { id, from, revision } = move;
-  audit(options, "tenant-moved", request, { move: id, tenant, from, to, revision, reason });
+  audit(options, "move-ordered", request, { move: id, tenant, from, to, revision, reason });
   return ok({ ...moveJson(move), acked: isAcked });
 }
 

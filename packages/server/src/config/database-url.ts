@@ -1,20 +1,17 @@
-// The secrets that a configuration names: read from their file or variable, never from the configuration itself.
+// The database URL that a configuration names: read from its file or variable, never from the configuration itself.
 //
-// I1  A message about a secret names its place and never repeats a part of it.
+// I1  A message about it names its place and never repeats a part of it.
 
 import { readFileSync } from "node:fs";
 import { ConfigError, Secret } from "@moor/runtime";
 import { DATABASE_URL_VARIABLE } from "./config-settings.ts";
 import type { NodeConfig } from "./config-schema.ts";
 
-/** Size of a node secret, bytes. */
-const NODE_SECRET_BYTES = 32;
-
 const URL_EXPECTED = "a postgres:// URL with a host and a database";
 
 /** The URL of the database. Throws ConfigError when it cannot be read or is none. */
 export function readDatabaseUrl(
-  postgres: NonNullable<NodeConfig["directory"]["postgres"]>,
+  postgres: NonNullable<NonNullable<NodeConfig["directory"]>["postgres"]>,
   env: Readonly<Record<string, string | undefined>>,
 ): Secret {
   const { urlFile, env: variable = DATABASE_URL_VARIABLE } = postgres;
@@ -35,25 +32,6 @@ export function maskDatabaseUrl(url: Secret): string {
   const { protocol, username, password, host, pathname } = new URL(url.reveal());
   const user = username === "" ? "" : `${username}${password === "" ? "" : ":***"}@`;
   return `${protocol}//${user}${host}${pathname}`;
-}
-
-/**
- * The bytes of a node secret: the file has 64 hexadecimal digits, or 32 bytes in base64 or base64url, and may end in
- * white space. Throws ConfigError for `nodeSecretFile`.
- */
-export function readNodeSecret(file: string): Uint8Array {
-  const text = readSecretFile("nodeSecretFile", file).toString("latin1").trim();
-  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : decodeBase64(text);
-  if (bytes?.length === NODE_SECRET_BYTES) return bytes;
-  throw new ConfigError(
-    "nodeSecretFile",
-    `${file} with ${text.length} characters`,
-    "a file with 64 hexadecimal digits or 32 bytes in base64, e.g. by: openssl rand -hex 32",
-  );
-}
-
-function decodeBase64(text: string): Uint8Array | undefined {
-  return /^[0-9A-Za-z+/_-]{43}=?$/.test(text) ? Buffer.from(text, "base64") : undefined;
 }
 
 function readSecretFile(option: string, file: string): Buffer {
