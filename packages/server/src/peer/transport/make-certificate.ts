@@ -15,7 +15,7 @@ import {
 } from "node:crypto";
 import { isIP } from "node:net";
 import { ConfigError, type Runtime, Secret } from "@moor/runtime";
-import { type CertificateIdentity, encodeNodeUri } from "./certificate-identity.ts";
+import { type CertificateIdentity, encodeNodeUri, isResidency } from "./certificate-identity.ts";
 import {
   encodeBits,
   encodeInteger,
@@ -51,6 +51,9 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Random bytes of a serial number: under the 20 that RFC 5280 allows, above the 8 it asks for. */
 const SERIAL_BYTES = 16;
 
+/** What an authority's name begins with; the residency follows. */
+const AUTHORITY_PREFIX = "Moor authority of ";
+
 /** A certificate and its private key, PEM. */
 export interface MadeCertificate {
   readonly certificate: string;
@@ -67,7 +70,7 @@ export interface CertificateTerms {
 /** Makes an authority for the nodes of one residency: self-signed, ECDSA P-256. */
 export function makeAuthority(residency: string, terms: CertificateTerms): MadeCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const name = encodeName(`Moor authority of ${residency}`);
+  const name = encodeName(`${AUTHORITY_PREFIX}${residency}`);
   const certificate = encodeCertificate({
     issuer: name,
     subject: name,
@@ -129,6 +132,21 @@ export function makeNodeCertificate(
     ],
   });
   return { certificate, key: exportKey(privateKey) };
+}
+
+/** The residency whose nodes an authority signs. Throws ConfigError when the certificate is none of Moor's. */
+export function readAuthorityResidency(certificate: string): string {
+  const [, residency = ""] = /^CN=Moor authority of (.*)$/m.exec(subjectOf(certificate)) ?? [];
+  if (!isResidency(residency)) throw notAnAuthority();
+  return residency;
+}
+
+function subjectOf(certificate: string): string {
+  try {
+    return new X509Certificate(certificate).subject;
+  } catch {
+    throw notAnAuthority();
+  }
 }
 
 interface CertificateParts {
@@ -194,17 +212,21 @@ function readAuthority(authority: MadeCertificate): {
   publicKey: KeyObject;
   subject: Buffer;
 } {
+  const residency = readAuthorityResidency(authority.certificate);
+  const certificate = new X509Certificate(authority.certificate);
+  const key = readKey(authority.key);
+  if (!certificate.ca || key === undefined || !certificate.checkPrivateKey(key)) throw notAnAuthority();
+  return { key, publicKey: certificate.publicKey, subject: encodeName(`${AUTHORITY_PREFIX}${residency}`) };
+}
+
+function readKey(pem: Secret): KeyObject | undefined {
   try {
-    const certificate = new X509Certificate(authority.certificate);
-    const key = createPrivateKey(authority.key.reveal());
-    if (!certificate.ca || !certificate.checkPrivateKey(key)) throw new Error("not an authority");
-    const commonName = /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "";
-    return { key, publicKey: certificate.publicKey, subject: encodeName(commonName) };
+    return createPrivateKey(pem.reveal());
   } catch {
-    throw new ConfigError(
-      "ca.crt, ca.key",
-      "files that are no authority",
-      "those that `moor cluster cert ca` made",
-    );
+    return undefined;
   }
+}
+
+function notAnAuthority(): ConfigError {
+  return new ConfigError("ca.crt, ca.key", "files of no authority", "those that `moor cluster cert ca` made");
 }
