@@ -41,5 +41,6 @@ export function bootstrapKnowledge(
     isCorrecting: () => topology.isCorrecting,
     wasSeen: () => undefined,
     noteSeen: () => {},
+    isKeyRevoked: () => false,
   };
 }

@@ -25,6 +25,7 @@ export function directoryKnowledge(
     isCorrecting: () => false,
     wasSeen: (tunnel: TunnelId) => replica.tunnel(tunnel)?.isSeen,
     noteSeen: (tunnel) => seen.note(tunnel),
+    isKeyRevoked: (keyId) => replica.key(keyId)?.isRevoked ?? false,
   };
   return { knowledge, seen };
 }

@@ -124,7 +124,7 @@ class DirectoryNode {
   }
 
   async start(): Promise<void> {
-    const { node } = this.#options;
+    const { node, version } = this.#options;
     this.internalUrl = (await this.#network?.listen()) ?? "";
     await this.#directory.registerNode({
       id: node.id,
@@ -132,6 +132,7 @@ class DirectoryNode {
       shards: node.shards,
       internalUrl: this.internalUrl,
       roles: node.roles,
+      ...(version === undefined ? {} : { version }),
     });
     this.#stopListening = this.#replica.onChange((change) => this.#handleChange(change));
     this.#connectNodes();

@@ -35,6 +35,7 @@ export interface NodeKnowledge {
   /** Whether the directory knows that an agent polled a tunnel once; `undefined` = not known here. */
   readonly wasSeen: (tunnel: TunnelId) => boolean | undefined;
   readonly noteSeen: (tunnel: TunnelId) => void;
+  readonly isKeyRevoked: (keyId: string) => boolean;
 }
 
 export interface NodeCoreOptions {
@@ -110,6 +111,7 @@ export class NodeCore {
       topology: knowledge.topology,
       entry,
       shards: this.shards,
+      isKeyRevoked: knowledge.isKeyRevoked,
       handlers: {
         placements: (_peer, { head }, reply) => {
           for (const news of readPlacements(head)) this.applyNews(news);

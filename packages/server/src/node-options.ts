@@ -56,6 +56,8 @@ export interface InternalOptions {
 
 export interface NodeOptions {
   readonly node: NodeIdentity;
+  /** Version of the program, up to 64 characters, as `moor nodes` shows it. Default empty. */
+  readonly version?: string;
   /** Name of the residency, `^[a-z0-9-]{1,32}$`. Default: what the directory has, `global` for a new one. */
   readonly residency?: string;
   readonly directory: DirectoryOption;

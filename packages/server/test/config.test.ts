@@ -281,6 +281,7 @@ test("MOOR_DATABASE_URL stands for the directory, whatever the file says, and is
 
 const surroundings = (env: Readonly<Record<string, string>> = {}) => ({
   env,
+  version: "1.2.3",
   runtime: createNodeRuntime(),
   logger: createSilentLogger(),
 });
@@ -304,6 +305,7 @@ test("a configuration becomes a node's options", async () => {
         { id: "s2", publicHost: "s2.moor.example" },
       ],
     },
+    version: "1.2.3",
     residency: "global",
     internal: { host: "127.0.0.1", port: 0 },
     host: "0.0.0.0",

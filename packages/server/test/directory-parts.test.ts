@@ -95,12 +95,12 @@ test("a refused mutation of a batch is undone alone", () => {
   });
   expect(db.prepare("select id from tunnels").all()).toEqual([{ id: "late" }]);
   const changes = db.prepare("select seq, kind, id, tx from changes order by seq").all();
-  expect(changes.map((row) => `${row["seq"]} ${row["kind"]} ${row["id"]} ${row["tx"]}`)).toEqual([
-    "1 token-key tk_1 t1",
-    "2 node n1 t1",
-    "3 shard s1 t1",
-    "4 placement late t1",
-    "5 tunnel late t1",
+  expect(changes.map((row) => Object.values(row))).toEqual([
+    [1, "token-key", "tk_1", "t1"],
+    [2, "node", "n1", "t1"],
+    [3, "shard", "s1", "t1"],
+    [4, "placement", "late", "t1"],
+    [5, "tunnel", "late", "t1"],
   ]);
 });
 

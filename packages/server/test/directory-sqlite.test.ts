@@ -14,12 +14,14 @@ import { directoryContract, expectCode, registerShards, UNKNOWN_TUNNEL } from ".
 
 const logger = createSilentLogger();
 
-directoryContract("SQLite", async (runtime) => {
+directoryContract("SQLite", async () => {
+  const runtime = new VirtualRuntime(7);
   const temp = await createTempDir("directory");
   const { directory, replica } = await openSqliteDirectory({ dir: temp.path, runtime, logger });
   return {
     directory,
     replica,
+    jumpWallClock: (deltaMs) => runtime.jumpWallClock(deltaMs),
     close: async () => {
       await directory.close();
       await temp.remove();

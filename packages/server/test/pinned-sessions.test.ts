@@ -97,7 +97,7 @@ describe("proc_affinity", () => {
 
   verifies(
     "T8",
-    "a sealed session id of another tunnel or channel, or a tampered one, pins nothing here",
+    "a sealed session id of another tunnel or channel, or a tampered one, is 404 and goes to nobody",
     async () => {
       const session = (await initialize(AFFINE, "target-session")) ?? "";
       const other = node.tunnel();
@@ -107,8 +107,9 @@ describe("proc_affinity", () => {
         [{ tunnel, key: connectorKey, agent: agentKey, channel: "main" }, `${session.slice(0, -2)}AA`],
       ] as const) {
         const poll = await node.poll(place.tunnel, place.agent, { instance: INSTANCE_B });
-        await node.call(place.tunnel, place.key, { channel: place.channel, headers: ["Mcp-Session-Id", id] });
-        expect(commandOf(poll).headers["Mcp-Session-Id"]).toEqual([id]);
+        const options = { channel: place.channel, headers: ["Mcp-Session-Id", id] };
+        const call = await node.call(place.tunnel, place.key, options);
+        expect([call.status, call.errorCode, poll.status]).toEqual([404, "session_not_found", undefined]);
       }
     },
   );

@@ -13,6 +13,8 @@ import { readDatabaseUrl } from "./database-url.ts";
 /** What options need besides the configuration. */
 export interface NodeSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Version of the program. */
+  readonly version: string;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
@@ -23,7 +25,7 @@ const SHARD_DOMAIN_DEFAULT = "moor.localhost";
 /** The options that `config` means. Throws ConfigError for a secret or file that cannot be used. */
 export function configNodeOptions(
   config: NodeConfig,
-  { env, runtime, logger }: NodeSurroundings,
+  { env, version, runtime, logger }: NodeSurroundings,
 ): NodeOptions {
   const { public: listener, operator, nodeSecretFile } = config;
   const internal = internalOptions(config);
@@ -31,6 +33,7 @@ export function configNodeOptions(
   assertReadable("internal.tls", internal?.tls);
   return {
     node: { id: config.id, roles: config.roles, shards: shardsOf(config), entryMode: config.entryMode },
+    version,
     residency: config.residency,
     directory: directoryOption(config, env),
     ...(nodeSecretFile === undefined ? {} : { nodeSecret: readNodeSecret(nodeSecretFile) }),

@@ -3,6 +3,7 @@
 // Spec: R22. Design: "Directory, changes, replicas".
 
 import type { Logger, Runtime, Secret } from "@moor/runtime";
+import { openPostgresDirectory } from "./postgres-directory.ts";
 import type { Foundation } from "./residency.ts";
 import { openSqliteDirectory, type OpenDirectory } from "./sqlite-directory.ts";
 
@@ -36,6 +37,6 @@ export async function openDirectory(
     case "sqlite":
       return openSqliteDirectory({ dir, ...options });
     case "postgres":
-      throw new Error("not yet");
+      return openPostgresDirectory({ dir, url: location.url, ...options });
   }
 }

@@ -112,14 +112,13 @@ async function startCall(connector: Connector, caller: AdmittedCaller): Promise<
 
 function startTermination(connector: Connector, caller: AdmittedCaller): Refusal | undefined {
   if (caller.exchange.header("mcp-session-id") === undefined) return refuse("missing_mcp_session_id");
-  submit(connector, caller, {
+  return submit(connector, caller, {
     commandType: "session_termination",
     kind: { kind: "session-termination" },
     rpcId: undefined,
     payload: undefined,
     reservedBytes: 0,
   });
-  return undefined;
 }
 
 async function startMessage(connector: Connector, caller: AdmittedCaller): Promise<Refusal | undefined> {
@@ -139,8 +138,12 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
     bodies.release(reservedBytes);
     return read.kind === "gone" ? undefined : read;
   }
-  submit(connector, caller, { commandType: "jsonrpc", ...read.message, payload: read.bytes, reservedBytes });
-  return undefined;
+  return submit(connector, caller, {
+    commandType: "jsonrpc",
+    ...read.message,
+    payload: read.bytes,
+    reservedBytes,
+  });
 }
 
 type ReadMessage =
@@ -170,7 +173,7 @@ interface NewCall {
   readonly reservedBytes: number;
 }
 
-function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): void {
+function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): Refusal | undefined {
   const { context, calls } = connector;
   const { exchange, tunnel, channel, headers } = caller;
   const { runtime } = context;
@@ -181,6 +184,10 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
     exchange.requestId,
   );
   const pinnedTo = unsealSession(context, caller, commandHeaders);
+  if (typeof pinnedTo === "object") {
+    context.bodies.release(call.reservedBytes);
+    return pinnedTo;
+  }
   const startedAtMs = runtime.monotonicMs();
   const held: HeldCall = {
     callId,
@@ -217,20 +224,26 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): vo
   }
   calls.start(held, tunnel.placement);
   if (exchange.isGone) calls.abandon(held);
+  return undefined;
 }
 
-/** Replaces a sealed session id by the target's own and says which instance holds the session. Spec T8. */
+/**
+ * Replaces a sealed session id by the target's own and says which instance holds the session. One of ours that does not
+ * open is refused: its session lives in one process, and nobody knows which. Spec T8.
+ */
 function unsealSession(
   context: EntryContext,
   caller: AdmittedCaller,
   headers: CommandHeaders,
-): InstanceId | undefined {
+): InstanceId | Refusal | undefined {
   const name = Object.keys(headers).find((key) => key.toLowerCase() === HEADER.mcpSessionId.toLowerCase());
   const sessionId = name === undefined ? undefined : headers[name]?.[0];
   if (name === undefined || sessionId === undefined) return undefined;
-  const session = openSessionId(context.sessionTokens, caller.tunnel.id, caller.channel, sessionId);
-  if (session === undefined) return undefined;
-  if (session.targetSessionId === undefined) delete headers[name];
-  else headers[name] = [session.targetSessionId];
-  return session.instance;
+  const opened = openSessionId(context.sessionTokens, caller.tunnel.id, caller.channel, sessionId);
+  if (opened.kind === "targets-own") return undefined;
+  if (opened.kind === "broken") return refuse("session_not_found");
+  const { instance, targetSessionId } = opened.session;
+  if (targetSessionId === undefined) delete headers[name];
+  else headers[name] = [targetSessionId];
+  return instance;
 }

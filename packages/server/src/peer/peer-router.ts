@@ -32,6 +32,8 @@ export interface PeerRouterOptions {
   readonly topology: Topology;
   readonly entry: () => Entry;
   readonly shards: ReadonlyMap<ShardId, Shard>;
+  /** Whether this node knows that a key was revoked: the entry of a poll may not have heard of it yet. Spec T2. */
+  readonly isKeyRevoked: (keyId: string) => boolean;
   /** Further messages by name: placement pushes, look-ups, timelines. */
   readonly handlers: Readonly<Record<string, NodeMessageHandler>>;
   readonly runtime: Runtime;
@@ -153,9 +155,11 @@ export class PeerRouter implements AnswerRelay {
     const toShard = SHARD_MESSAGES[t];
     if (toShard !== undefined) {
       const shard = this.#options.shards.get(read.shard(head));
-      if (shard !== undefined) toShard(shard, head, peer.incarnation as EntryId);
-      else this.#refuseForeignShard(peer, t, head);
-      return;
+      if (shard === undefined) return this.#refuseForeignShard(peer, t, head);
+      if (t === "register-poll" && this.#options.isKeyRevoked(read.text(head, "key"))) {
+        return this.#remoteEntry(peer.incarnation as EntryId).endPoll(read.poll(head), { kind: "revoked" });
+      }
+      return toShard(shard, head, peer.incarnation as EntryId);
     }
     const toEntry = ENTRY_MESSAGES[t];
     if (toEntry !== undefined) {

@@ -29,18 +29,25 @@ export function sealSessionId(
   return sealed === undefined ? undefined : PREFIX + sealed;
 }
 
-/** The session behind an id that was sealed for this tunnel and channel; `undefined` for any other text. */
+/** What a caller's session id is: one we sealed, the target's own, or one of ours that does not open here (any more). */
+export type OpenedSession =
+  | { readonly kind: "pinned"; readonly session: PinnedSession }
+  | { readonly kind: "targets-own" }
+  | { readonly kind: "broken" };
+
+/** Opens a session id for this tunnel and channel. */
 export function openSessionId(
   sealer: TokenSealer,
   tunnel: TunnelId,
   channel: ChannelName,
   sessionId: string,
-): PinnedSession | undefined {
-  if (!sessionId.startsWith(PREFIX)) return undefined;
+): OpenedSession {
+  if (!sessionId.startsWith(PREFIX)) return { kind: "targets-own" };
   const plaintext = sealer.open(tunnel, sessionId.slice(PREFIX.length));
-  if (plaintext === undefined) return undefined;
-  const parts = JSON.parse(Buffer.from(plaintext).toString()) as [string, string, string];
+  if (plaintext === undefined) return { kind: "broken" };
+  const parts = JSON.parse(Buffer.from(plaintext).toString("utf8")) as [string, string, string];
   const instance = parseInstanceId(parts[1]);
-  if (parts[0] !== channel || instance === undefined) return undefined;
-  return { channel, instance, targetSessionId: parts[2] === "" ? undefined : parts[2] };
+  if (parts[0] !== channel || instance === undefined) return { kind: "broken" };
+  const targetSessionId = parts[2] === "" ? undefined : parts[2];
+  return { kind: "pinned", session: { channel, instance, targetSessionId } };
 }

@@ -42,8 +42,18 @@ export class FakeReplica implements Replica {
   }
 
   keyByHash(hash: Uint8Array): KeyRecord | undefined {
+    const key = this.keyByHashEvenRevoked(hash);
+    return key?.isRevoked === true ? undefined : key;
+  }
+
+  /** For views that have not heard of the revocation. */
+  keyByHashEvenRevoked(hash: Uint8Array): KeyRecord | undefined {
     const wanted = Buffer.from(hash).toString("hex");
-    return [...this.#keys.values()].find((key) => key.hash === wanted && !key.record.isRevoked)?.record;
+    return [...this.#keys.values()].find((key) => key.hash === wanted)?.record;
+  }
+
+  allTunnels(): readonly TunnelRecord[] {
+    return [...this.#tunnels.values()];
   }
 
   key(id: string): KeyRecord | undefined {
@@ -149,7 +159,7 @@ export class FakeReplica implements Replica {
 
   move(id: string, shard: string): void {
     const tunnel = this.#tunnels.get(id);
-    if (tunnel === undefined) return;
+    if (tunnel === undefined || tunnel.placement.shard === shard) return;
     const placement = placementAt(shard, (this.#revision += 1));
     this.#tunnels.set(id, { ...tunnel, placement });
     this.#emit("placement", id);

@@ -22,6 +22,16 @@ import { Shard } from "../../src/shard/shard.ts";
 import { createTokenSealer } from "../../src/tokens/token-sealer.ts";
 import { FakeExchange, type FakeRequest } from "./fake-exchange.ts";
 import { FakeReplica } from "./fake-replica.ts";
+import {
+  callRequest,
+  pollRequest,
+  responseRequest,
+  type CallOptions,
+  type PollOptions,
+  type ReceivedCommand,
+  type ResponseFields,
+  type ResponseOptions,
+} from "./requests.ts";
 
 export interface SimulatedNodeOptions {
   readonly seed?: number;
@@ -32,30 +42,7 @@ export interface SimulatedNodeOptions {
   readonly isCorrecting?: boolean;
 }
 
-/** A command as an agent reads it from a poll. */
-export interface ReceivedCommand {
-  readonly request_id: string;
-  readonly shard_token: string;
-  readonly command_type: string;
-  readonly channel: string;
-  readonly created_at: string;
-  readonly response_timeout: string;
-  readonly headers: Readonly<Record<string, readonly string[]>>;
-  readonly jsonrpc?: unknown;
-}
-
-export interface CallOptions {
-  readonly body?: string | Uint8Array;
-  readonly headers?: readonly string[];
-  readonly channel?: string;
-  readonly method?: string;
-  readonly accept?: string | null;
-  readonly isLoopbackListener?: boolean;
-}
-
 const ENTRY = "e1".repeat(8) as EntryId;
-export const INSTANCE_A = "a".repeat(32);
-export const INSTANCE_B = "b".repeat(32);
 
 export class SimulatedNode {
   readonly runtime: VirtualRuntime;
@@ -112,37 +99,12 @@ export class SimulatedNode {
 
   /** A caller's POST to the connector. */
   call(tunnel: TunnelRecord, key: string | undefined, options: CallOptions = {}): Promise<FakeExchange> {
-    const accept = options.accept === undefined ? "application/json, text/event-stream" : options.accept;
-    return this.send({
-      method: options.method ?? "POST",
-      path: `/v1/mcp/${tunnel.id}${options.channel === undefined ? "" : `/${options.channel}`}`,
-      rawHeaders: [
-        ...(key === undefined ? [] : ["Authorization", `Bearer ${key}`]),
-        ...(accept === null ? [] : ["Accept", accept]),
-        "Content-Type",
-        "application/json",
-        ...(options.headers ?? []),
-      ],
-      body: options.body ?? '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
-      ...(options.isLoopbackListener === undefined ? {} : { isLoopbackListener: options.isLoopbackListener }),
-    });
+    return this.send(callRequest(tunnel, key, options));
   }
 
   /** An agent's poll. */
-  poll(
-    tunnel: TunnelRecord,
-    key: string,
-    options: {
-      readonly query?: string;
-      readonly instance?: string;
-      readonly headers?: readonly string[];
-    } = {},
-  ): Promise<FakeExchange> {
-    return this.send({
-      path: `/v1/tunnels/${tunnel.id}/poll`,
-      query: options.query ?? "",
-      rawHeaders: [...agentHeaders(key, options.instance), ...(options.headers ?? [])],
-    });
+  poll(tunnel: TunnelRecord, key: string, options: PollOptions = {}): Promise<FakeExchange> {
+    return this.send(pollRequest(tunnel, key, options));
   }
 
   /** An agent's response to a command; `fields` are added to `request_id`, or a whole body is given. */
@@ -150,21 +112,10 @@ export class SimulatedNode {
     tunnel: TunnelRecord,
     key: string,
     command: Pick<ReceivedCommand, "request_id" | "shard_token">,
-    fields: Readonly<Record<string, unknown>> | string | Uint8Array,
-    options: { readonly instance?: string; readonly headers?: readonly string[] } = {},
+    fields: ResponseFields,
+    options: ResponseOptions = {},
   ): Promise<FakeExchange> {
-    const isRaw = typeof fields === "string" || fields instanceof Uint8Array;
-    return this.send({
-      method: "POST",
-      path: `/v1/tunnels/${tunnel.id}/response`,
-      rawHeaders: [
-        ...agentHeaders(key, options.instance),
-        "X-Tunnel-Shard-Token",
-        command.shard_token,
-        ...(options.headers ?? []),
-      ],
-      body: isRaw ? fields : JSON.stringify({ request_id: command.request_id, ...fields }),
-    });
+    return this.send(responseRequest(tunnel, key, { command, fields, ...options }));
   }
 
   /** A tunnel with a key of each kind. */
@@ -224,18 +175,4 @@ export class SimulatedNode {
   }
 }
 
-/** The commands of a poll's 200. */
-export function commandsOf(poll: FakeExchange): readonly ReceivedCommand[] {
-  return (poll.json as { readonly commands: readonly ReceivedCommand[] }).commands;
-}
-
-/** The one command of a poll's 200. */
-export function commandOf(poll: FakeExchange): ReceivedCommand {
-  const [command] = commandsOf(poll);
-  if (command === undefined) throw new Error("the poll carries no command");
-  return command;
-}
-
-function agentHeaders(key: string, instance = INSTANCE_A): string[] {
-  return ["Authorization", `Bearer ${key}`, "X-Tunnel-Client-Instance-Id", instance];
-}
+export { commandOf, commandsOf, INSTANCE_A, INSTANCE_B, type ReceivedCommand } from "./requests.ts";

@@ -1,0 +1,285 @@
+// Keeps a node's copy of a PostgreSQL directory up to date, for as long as the node lives.
+//
+// Spec: R22. Design: "Directory, changes, replicas".
+// I1  It works through one connection, one round after the other; each round ends with the copy at the authority, or
+//     with a reason why not. Notifications only make a round come sooner.
+// I2  An authority that knows less than this node has seen is not copied: the copy stays what it is, and health says so,
+//     until a fence has given the directory a new incarnation above everything seen.
+// I3  While the authority is down the copy serves; rounds are tried again with growing pauses, for ever.
+
+import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
+import { PostgresFailure, type PostgresLink, type PostgresSession } from "./postgres-link.ts";
+import type { ReplicaHealth } from "./replica.ts";
+import { readHead, type AuthorityHead, type ReplicaSync } from "./replica-sync.ts";
+import { READ } from "./statements.ts";
+import { regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
+
+/** Longest time between rounds. Milliseconds: what a database without notifications costs in lateness. */
+const ROUND_INTERVAL_MS = 1_000;
+/** How often leases are copied. Milliseconds: a fraction of the shortest lease's third. */
+const LEASES_INTERVAL_MS = 1_500;
+/** First pause after a round that failed, doubled each time up to the largest; half of it is chance. Milliseconds. */
+const PAUSE_MS = { first: 100, max: 2_000 } as const;
+/** Longest time the watermark's file lags behind. Milliseconds. */
+const WATERMARK_LAG_MS = 1_000;
+
+/** What a feed needs. */
+export interface FeedReplicaOptions {
+  readonly link: PostgresLink;
+  readonly sync: ReplicaSync;
+  readonly replica: LocalReplica;
+  /** How far the copy, or this node before it, was; undefined for a new one. */
+  readonly watermark: Watermark | undefined;
+  /** Name that the residency has to have; undefined where the copy is new and none was asked for. */
+  readonly residency: string | undefined;
+  /** The node's data folder. */
+  readonly dir: string;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+interface Waiter {
+  readonly seq: number;
+  readonly resolve: (isShown: boolean) => void;
+}
+
+/** Follows the authority. */
+export class FeedReplica implements ReplicaFeed {
+  readonly #options: FeedReplicaOptions;
+  #watermark: Watermark | undefined;
+  #residency: string | undefined;
+  #regression: string | undefined;
+  /** When the authority was last read, monotonic. */
+  #readAtMs: number;
+  /** Rounds that failed since. At the start none has succeeded: 1. */
+  #failures = 1;
+  /** Why the last one failed, as logged. */
+  #lastFailure: string | undefined;
+  #leasesAtMs = Number.NEGATIVE_INFINITY;
+  #round: Promise<void> | undefined;
+  #isAskedAgain = false;
+  #timer: TimerHandle | undefined;
+  #writing: TimerHandle | undefined;
+  #waiters: Waiter[] = [];
+  #isClosed = false;
+
+  constructor(options: FeedReplicaOptions) {
+    this.#options = options;
+    this.#watermark = options.watermark;
+    this.#residency = options.residency;
+    this.#readAtMs = options.runtime.monotonicMs();
+  }
+
+  get health(): ReplicaHealth {
+    if (this.#regression !== undefined) return { kind: "regressed", detail: this.#regression };
+    return this.#failures === 0 ? { kind: "current" } : { kind: "behind", sinceMs: this.#readAtMs };
+  }
+
+  /** What this node has seen, for the writer. */
+  get seen(): Watermark | undefined {
+    return this.#watermark;
+  }
+
+  /** One round now; rejects with why it failed. For the start, when somebody wants to know. */
+  async start(): Promise<void> {
+    await this.#options.link.use((session) => this.#follow(session));
+    this.#succeeded();
+    this.#again(ROUND_INTERVAL_MS);
+  }
+
+  /** Goes on by itself, whatever the first round came to. */
+  keepTrying(): void {
+    this.wake();
+  }
+
+  /** A round as soon as the one under way has ended. */
+  wake(): void {
+    if (this.#isClosed) return;
+    if (this.#round !== undefined) {
+      this.#isAskedAgain = true;
+      return;
+    }
+    this.#options.runtime.cancel(this.#timer);
+    this.#round = this.#runRound();
+  }
+
+  async catchUp(waitMs: number): Promise<void> {
+    // While the authority is known to be down there is nothing to wait for.
+    if (this.#isClosed || this.#failures > 0) return;
+    const { runtime } = this.#options;
+    const waited = Promise.withResolvers<void>();
+    const timer = runtime.schedule(waitMs, () => waited.resolve());
+    // The round under way may have begun before what the caller knows of was committed.
+    const before = this.#round;
+    this.wake();
+    const fresh = before === undefined ? this.#round : before.then(() => this.#round);
+    fresh?.then(waited.resolve, waited.resolve);
+    await waited.promise;
+    runtime.cancel(timer);
+  }
+
+  /** Whether the copy shows change `seq`, waiting up to `waitMs` milliseconds for it. */
+  shows(seq: number, waitMs: number): Promise<boolean> {
+    const { replica, runtime } = this.#options;
+    if (replica.seq >= seq) return Promise.resolve(true);
+    this.wake();
+    return new Promise((resolve) => {
+      const timer = runtime.schedule(waitMs, () => {
+        this.#waiters = this.#waiters.filter((each) => each !== waiter);
+        resolve(false);
+      });
+      const waiter: Waiter = {
+        seq,
+        resolve: (isShown) => {
+          runtime.cancel(timer);
+          resolve(isShown);
+        },
+      };
+      this.#waiters.push(waiter);
+    });
+  }
+
+  noteRevision(revision: number): void {
+    const watermark = this.#watermark;
+    if (watermark === undefined || revision <= watermark.revision || !Number.isSafeInteger(revision)) return;
+    this.#watermark = { ...watermark, revision };
+    this.#writeSoon();
+    this.wake();
+  }
+
+  /** Stops following; writes the watermark for good. */
+  async close(): Promise<void> {
+    const { runtime, link } = this.#options;
+    this.#isClosed = true;
+    runtime.cancel(this.#timer);
+    await link.close();
+    await this.#round;
+    runtime.cancel(this.#writing);
+    this.#write();
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(false);
+  }
+
+  async #runRound(): Promise<void> {
+    try {
+      this.#isAskedAgain = false;
+      await this.#options.link.use((session) => this.#follow(session));
+      this.#succeeded();
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#round = undefined;
+    if (this.#failures > 0) this.#again(this.#pauseMs());
+    else if (this.#isAskedAgain) this.wake();
+    else this.#again(ROUND_INTERVAL_MS);
+  }
+
+  async #follow(session: PostgresSession): Promise<void> {
+    const { sync, replica, runtime } = this.#options;
+    const head = await readHead(session);
+    if (head === undefined) throw new PostgresFailure("statement", "not-founded");
+    this.#residency ??= head.name;
+    if (head.name !== this.#residency) {
+      throw new ConfigError(
+        "residency",
+        `"${this.#residency}" for a directory of "${head.name}"`,
+        `"${head.name}"`,
+      );
+    }
+    if (await this.#isRegressed(session, head)) return;
+    if (await this.#needsComparison(session, head)) this.#reached(await sync.compareAll(session));
+    while (replica.seq < head.seq) {
+      const reached = await sync.takeChanges(session, head);
+      if (reached === undefined) break;
+      this.#reached(reached);
+    }
+    const nowMs = runtime.monotonicMs();
+    if (nowMs - this.#leasesAtMs >= LEASES_INTERVAL_MS) {
+      await sync.takeLeases(session);
+      this.#leasesAtMs = nowMs;
+    }
+  }
+
+  async #isRegressed(session: PostgresSession, head: AuthorityHead): Promise<boolean> {
+    const seen = this.#watermark;
+    if (seen === undefined) return false;
+    const [row] = await session.rows(READ.changeTx, [seen.seq]);
+    const txAtWatermark = row === undefined ? undefined : String(row["tx"]);
+    const detail = regressionDetail({ ...head, txAtWatermark }, seen);
+    if (detail !== undefined && this.#regression !== detail) {
+      this.#options.logger.error("directory-regressed", { detail });
+    } else if (detail === undefined && this.#regression !== undefined) {
+      this.#options.logger.info("directory-trusted-again", { incarnation: head.incarnation });
+    }
+    this.#regression = detail;
+    return detail !== undefined;
+  }
+
+  async #needsComparison(session: PostgresSession, head: AuthorityHead): Promise<boolean> {
+    const { replica } = this.#options;
+    if (this.#watermark?.incarnation !== head.incarnation || replica.seq === 0) return true;
+    if (replica.seq >= head.seq) return replica.seq > head.seq;
+    const [row] = await session.rows("select min(seq) as oldest from changes");
+    const oldest = row?.["oldest"];
+    return typeof oldest !== "number" || oldest > replica.seq + 1;
+  }
+
+  #reached(head: AuthorityHead): void {
+    const { name: residency, incarnation, seq, tx, lastRevision } = head;
+    const revision = Math.max(lastRevision, this.#watermark?.revision ?? 0);
+    this.#watermark = { residency, incarnation, seq, tx, revision };
+    this.#writeSoon();
+    const shown = this.#waiters.filter((waiter) => waiter.seq <= seq);
+    this.#waiters = this.#waiters.filter((waiter) => waiter.seq > seq);
+    for (const waiter of shown) waiter.resolve(true);
+  }
+
+  #succeeded(): void {
+    if (this.#lastFailure !== undefined) this.#options.logger.info("directory-reached-again");
+    this.#lastFailure = undefined;
+    this.#failures = 0;
+    this.#readAtMs = this.#options.runtime.monotonicMs();
+  }
+
+  #failed(error: unknown): void {
+    this.#failures += 1;
+    const reason = error instanceof PostgresFailure ? error.reason : nameOf(error);
+    if (reason === this.#lastFailure || this.#isClosed) return;
+    this.#lastFailure = reason;
+    const { logger } = this.#options;
+    if (error instanceof PostgresFailure) logger.warn("directory-unreachable", { reason });
+    else logger.error("directory-not-followed", { reason });
+  }
+
+  #pauseMs(): number {
+    const fullMs = Math.min(PAUSE_MS.max, PAUSE_MS.first * 2 ** Math.min(this.#failures - 1, 10));
+    return fullMs / 2 + (fullMs / 2) * this.#options.runtime.random();
+  }
+
+  #again(delayMs: number): void {
+    if (this.#isClosed) return;
+    const { runtime } = this.#options;
+    runtime.cancel(this.#timer);
+    this.#timer = runtime.schedule(delayMs, () => this.wake());
+  }
+
+  #writeSoon(): void {
+    this.#writing ??= this.#options.runtime.schedule(WATERMARK_LAG_MS, () => this.#write());
+  }
+
+  #write(): void {
+    this.#writing = undefined;
+    if (this.#watermark === undefined) return;
+    try {
+      writeWatermark(this.#options.dir, this.#watermark);
+    } catch (error) {
+      this.#options.logger.warn("directory-watermark-not-written", { reason: nameOf(error) });
+    }
+  }
+}
+
+/** What went wrong, without values: a ConfigError's message is made for people. */
+function nameOf(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  return error instanceof Error ? error.name : "unknown";
+}

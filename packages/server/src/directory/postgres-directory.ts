@@ -1,0 +1,198 @@
+// The shared directory: PostgreSQL as authority, and this node's copy of it in its data directory.
+//
+// Spec: R22. Design: "Directory, changes, replicas".
+// I1  A node with a copy starts also while the authority is down; one without cannot.
+// I2  The schema is changed by `moor directory migrate` only.
+
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Logger, Runtime, Secret } from "@moor/runtime";
+import { textAt } from "./columns.ts";
+import { openDataFolder } from "./data-folder.ts";
+import { FeedReplica } from "./feed-replica.ts";
+import { LocalReplica } from "./local-replica.ts";
+import { applyMigrations } from "./migrations.ts";
+import { headFromRow } from "./mutation-batch.ts";
+import { ensureNodeSecret } from "./node-secret.ts";
+import { createDirectory } from "./operations/create-directory.ts";
+import { DirectoryParts } from "./operations/directory-parts.ts";
+import { commitOnPostgres } from "./postgres-batch.ts";
+import {
+  assertPostgresUrl,
+  PostgresFailure,
+  PostgresLink,
+  type PostgresLinkOptions,
+} from "./postgres-link.ts";
+import { assertSchema } from "./postgres-schema.ts";
+import { asked, PostgresStore } from "./postgres-store.ts";
+import { PostgresWriter } from "./postgres-writer.ts";
+import { ReplicaSync } from "./replica-sync.ts";
+import {
+  assertResidencyName,
+  assertSameResidency,
+  foundation,
+  randomHex,
+  resealing,
+  type Foundation,
+} from "./residency.ts";
+import type { OpenDirectory } from "./sqlite-directory.ts";
+import { createSqliteStatements } from "./sqlite-statements.ts";
+import { READ } from "./statements.ts";
+import { TokenKeyVault } from "./token-key-vault.ts";
+import { readWatermark, type Watermark } from "./watermark.ts";
+
+/** Channel of the notifications that make feeds look sooner. */
+const CHANNEL = "moor_changes";
+/** Longest time a change waits to be shown by this node's copy. Milliseconds. */
+const SHOWN_MS_MAX = 5_000;
+
+/** What a shared directory needs. */
+export interface PostgresDirectoryOptions extends Foundation {
+  readonly url: Secret;
+  /** The node's data folder; made if missing. */
+  readonly dir: string;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  /** 32 bytes, the same at every node of the residency. Default: those of `node.secret` in the folder. */
+  readonly nodeSecret?: Uint8Array | undefined;
+}
+
+/** Opens the directory at `options.url`, founding it if need be. Throws as `openDirectory`. */
+export async function openPostgresDirectory(options: PostgresDirectoryOptions): Promise<OpenDirectory> {
+  const { dir, runtime, logger } = options;
+  assertResidencyName(options.residency);
+  assertPostgresUrl(options.url);
+  const folder = openDataFolder(dir, "replica.sqlite");
+  const closers: (() => unknown)[] = [() => folder.release()];
+  try {
+    const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, "node.secret"), runtime);
+    const vault = new TokenKeyVault(secret, runtime);
+    const db = openCopy(folder.databasePath, runtime);
+    const replica = new LocalReplica(db, { vault, logger });
+    closers.unshift(() => replica.close());
+    const watermark = watermarkOf(db, dir);
+    const residency = watermark?.residency ?? options.residency;
+    if (residency !== undefined) assertSameResidency(options.residency, residency);
+
+    const link = (name: string, more: Partial<PostgresLinkOptions> = {}) =>
+      new PostgresLink({ url: options.url, name: `moor ${name}`, logger, ...more });
+    const links = { changes: link("changes"), leases: link("leases"), reads: link("reads") };
+    const feed = new FeedReplica({
+      link: feedLink(link, () => feed),
+      sync: new ReplicaSync(db, replica),
+      replica,
+      watermark,
+      residency,
+      dir,
+      runtime,
+      logger,
+    });
+    replica.feedFrom(feed);
+    closers.unshift(() => feed.close(), ...Object.values(links).map((each) => () => each.close()));
+    await reachAuthority({ ...options, vault, feed, changes: links.changes, hasCopy: replica.seq > 0 });
+    assertSecretFits(db, replica, vault);
+    const writer = createWriter(links.changes, feed, runtime, logger);
+    const store = new PostgresStore({ writer, links, feed, replica, release: () => folder.release() });
+    return { directory: createDirectory(new DirectoryParts({ store, replica, runtime, vault })), replica };
+  } catch (error) {
+    for (const close of closers) await close();
+    throw error;
+  }
+}
+
+function createWriter(
+  link: PostgresLink,
+  feed: FeedReplica,
+  runtime: Runtime,
+  logger: Logger,
+): PostgresWriter {
+  return new PostgresWriter({
+    link,
+    runtime,
+    logger,
+    seen: () => feed.seen,
+    onCommitted: (seq) => {
+      // Unheard, it costs a second: a database without notifications is served as well.
+      link.use((session) => session.rows("select pg_notify($1, '')", [CHANNEL])).catch(() => {});
+      return feed.shows(seq, SHOWN_MS_MAX);
+    },
+  });
+}
+
+function feedLink(
+  link: (name: string, more: Partial<PostgresLinkOptions>) => PostgresLink,
+  feed: () => FeedReplica,
+): PostgresLink {
+  return link("feed", {
+    onConnect: async (session) => {
+      await assertSchema(session);
+      await session.command(`listen ${CHANNEL}`).catch(() => {});
+    },
+    onNotify: () => feed().wake(),
+  });
+}
+
+/** Founds and follows the authority; where it is down and there is a copy, leaves it to later. */
+async function reachAuthority(
+  options: PostgresDirectoryOptions & {
+    readonly vault: TokenKeyVault;
+    readonly feed: FeedReplica;
+    readonly changes: PostgresLink;
+    readonly hasCopy: boolean;
+  },
+): Promise<void> {
+  const { feed, changes, logger, hasCopy } = options;
+  try {
+    await changes.use(assertSchema);
+    await found(options);
+    await feed.start();
+  } catch (error) {
+    const isDown = error instanceof PostgresFailure;
+    if (!isDown || !hasCopy) return asked(() => Promise.reject(error));
+    logger.warn("directory-unreachable", { reason: error.reason });
+    feed.keepTrying();
+  }
+}
+
+async function found(
+  options: PostgresDirectoryOptions & { readonly vault: TokenKeyVault; readonly changes: PostgresLink },
+): Promise<void> {
+  const { changes, runtime, vault } = options;
+  const heads = await changes.use((session) => session.rows(READ.head));
+  if (heads.length > 0) return;
+  const outcome = await commitOnPostgres((work) => changes.use(work), [foundation(options, vault, runtime)], {
+    tx: randomHex(runtime, 8),
+    wallMs: runtime.wallMs(),
+  });
+  // A conflict is another node that founded it meanwhile.
+  if (outcome.kind === "failed") throw new PostgresFailure("statement", outcome.reason);
+  if (outcome.kind === "unanswered") throw new PostgresFailure("connection", outcome.reason);
+}
+
+/** The copy's file; a copy of another schema is begun anew. */
+function openCopy(path: string, runtime: Runtime): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 5_000 });
+  // What a power cut takes from the copy comes again from the authority.
+  db.exec("pragma journal_mode = wal; pragma synchronous = normal;");
+  applyMigrations(db, runtime.wallMs());
+  return db;
+}
+
+/** How far this node was: by its copy, or by the file beside it where that knows more. */
+function watermarkOf(db: DatabaseSync, dir: string): Watermark | undefined {
+  const kept = readWatermark(dir);
+  const statements = createSqliteStatements(db);
+  const row = statements.get(READ.head, []);
+  if (row === undefined) return kept;
+  const { name: residency, incarnation, seq, lastRevision } = headFromRow(row);
+  const tx = textAt(statements.get(READ.changeTx, [seq]) ?? { tx: "" }, "tx");
+  const revision = Math.max(lastRevision, kept?.revision ?? 0);
+  const isKeptFurther = kept !== undefined && kept.incarnation === incarnation && kept.seq > seq;
+  return isKeptFurther ? { ...kept, revision } : { residency, incarnation, seq, tx, revision };
+}
+
+/** Throws ConfigError when the node secret does not open the copy's token keys. */
+function assertSecretFits(db: DatabaseSync, replica: LocalReplica, vault: TokenKeyVault): void {
+  const rows = createSqliteStatements(db).all(READ.sealingKeys, []);
+  resealing(replica.residency(), rows, vault);
+}

@@ -1,0 +1,159 @@
+// Bringing a copy of the directory up to the authority: change by change, or by comparing everything.
+//
+// Spec: R22.
+// I1  A copy that is compared page by page is never worse than before: each row in it is its old or its new state, and
+//     the copy's number moves only at the end, so that an interrupted comparison is begun again.
+// I2  Listeners hear of exactly what differs.
+
+import type { DatabaseSync } from "node:sqlite";
+import { integerAt, textAt } from "./columns.ts";
+import type { ResidencyHead } from "./ledger.ts";
+import type { LocalReplica } from "./local-replica.ts";
+import type { PostgresSession } from "./postgres-link.ts";
+import type { Change } from "./records.ts";
+import {
+  ID_MAX,
+  LEASES_SELECT,
+  LEASE_COLUMNS,
+  REPLICATED_TABLES,
+  ReplicaWriter,
+  selectAfter,
+  selectBetween,
+  selectByIds,
+  valuesOf,
+  type ReplicatedTable,
+} from "./replicated-tables.ts";
+import { changeFromRow } from "./rows.ts";
+import { READ, type Row } from "./statements.ts";
+
+/** Changes taken in at once: a few milliseconds of this thread. Count. */
+const CHANGES_PAGE = 250;
+/** Rows compared at once. Count. */
+const ROWS_PAGE = 1_000;
+
+/** The authority's residency row, and the transaction that made its newest change where that is known. */
+export interface AuthorityHead extends ResidencyHead {
+  readonly tx: string;
+}
+
+/** A copy and what feeds it. */
+export class ReplicaSync {
+  readonly #db: DatabaseSync;
+  readonly #writer: ReplicaWriter;
+  readonly #replica: LocalReplica;
+  #leases = "";
+
+  constructor(db: DatabaseSync, replica: LocalReplica) {
+    this.#db = db;
+    this.#writer = new ReplicaWriter(db);
+    this.#replica = replica;
+  }
+
+  /** Takes in one page of changes after the copy's number; gives how far the copy is now. */
+  async takeChanges(session: PostgresSession, head: AuthorityHead): Promise<AuthorityHead | undefined> {
+    const rows = await session.rows(READ.changesAfter, [this.#replica.seq, CHANGES_PAGE]);
+    const last = rows.at(-1);
+    if (last === undefined) return undefined;
+    const changes = rows.map(changeFromRow);
+    const fetched: [ReplicatedTable, string[], readonly Row[]][] = [];
+    for (const table of REPLICATED_TABLES) {
+      const ids = new Set(changes.filter((change) => change.kind === table.kind).map((change) => change.id));
+      if (ids.size === 0) continue;
+      fetched.push([table, [...ids], await session.rows(selectByIds(table, ids.size), [...ids])]);
+    }
+    const reached = { ...head, seq: integerAt(last, "seq"), tx: textAt(last, "tx") };
+    this.#transaction(() => {
+      for (const [table, ids, found] of fetched) this.#writer.replace(table, ids, found);
+      this.#writer.position(reached);
+    });
+    this.#replica.show(changes, reached.seq);
+    return reached;
+  }
+
+  /** Compares everything, in one transaction of the authority's; gives how far the copy is now. */
+  async compareAll(session: PostgresSession): Promise<AuthorityHead> {
+    await session.command("begin isolation level repeatable read read only");
+    try {
+      const head = await readHead(session);
+      if (head === undefined)
+        throw new Error("invariant broken: D11 a directory that is followed is founded");
+      for (const table of REPLICATED_TABLES) await this.#compareTable(session, table, head.seq);
+      this.#transaction(() => this.#writer.position(head));
+      this.#replica.show([{ seq: head.seq, kind: "residency", id: head.name }], head.seq);
+      return head;
+    } finally {
+      await session.command("rollback");
+    }
+  }
+
+  /** Copies the leases. */
+  async takeLeases(session: PostgresSession): Promise<void> {
+    const rows = await session.rows(LEASES_SELECT);
+    const leases = JSON.stringify(rows.map((row) => valuesOf(row, LEASE_COLUMNS)));
+    if (leases === this.#leases) return;
+    this.#transaction(() => this.#writer.replaceLeases(rows));
+    this.#leases = leases;
+    this.#replica.showLeases();
+  }
+
+  async #compareTable(session: PostgresSession, table: ReplicatedTable, seq: number): Promise<void> {
+    let after = "";
+    for (;;) {
+      const theirs = await session.rows(selectAfter(table), [after, ROWS_PAGE]);
+      const isLast = theirs.length < ROWS_PAGE;
+      const upTo = isLast ? ID_MAX : textAt(theirs.at(-1), table.idColumn);
+      const ours = this.#writer.all(selectBetween(table), [after, upTo]);
+      const ids = differingIds(table, theirs, ours);
+      if (ids.length > 0) {
+        const wanted = new Set(ids);
+        const changed = theirs.filter((row) => wanted.has(textAt(row, table.idColumn)));
+        this.#transaction(() => this.#writer.replace(table, ids, changed));
+        const changes = ids.map((id): Change => ({ seq, kind: table.kind, id }));
+        this.#replica.show(changes, this.#replica.seq);
+      }
+      if (isLast) return;
+      after = upTo;
+    }
+  }
+
+  #transaction(write: () => void): void {
+    this.#db.exec("begin immediate");
+    try {
+      write();
+      this.#db.exec("commit");
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec("rollback");
+      throw error;
+    }
+  }
+}
+
+/** The authority's residency row; undefined in a directory that is not founded. */
+export async function readHead(session: PostgresSession): Promise<AuthorityHead | undefined> {
+  const [row] = await session.rows(
+    `select name, incarnation, corrections, seq, last_revision,
+      coalesce((select tx from changes where changes.seq = residency.seq), '') as tx from residency where id = 1`,
+  );
+  if (row === undefined) return undefined;
+  return {
+    name: textAt(row, "name"),
+    incarnation: textAt(row, "incarnation"),
+    isCorrecting: integerAt(row, "corrections") === 1,
+    seq: integerAt(row, "seq"),
+    lastRevision: integerAt(row, "last_revision"),
+    tx: textAt(row, "tx"),
+  };
+}
+
+function differingIds(table: ReplicatedTable, theirs: readonly Row[], ours: readonly Row[]): string[] {
+  const { idColumn, columns } = table;
+  const content = (row: Row) => JSON.stringify(valuesOf(row, columns));
+  const own = new Map(ours.map((row) => [textAt(row, idColumn), content(row)]));
+  const ids: string[] = [];
+  for (const row of theirs) {
+    const id = textAt(row, idColumn);
+    if (own.get(id) !== content(row)) ids.push(id);
+    own.delete(id);
+  }
+  return [...ids, ...own.keys()];
+}

@@ -1,0 +1,167 @@
+// Which tables a replica holds, and how their rows are read from the authority and kept here.
+//
+// I1  A row is copied whole and as it is: the same reads run on the copy.
+
+import type { DatabaseSync } from "node:sqlite";
+import { parameters } from "./multi-row.ts";
+import type { ChangeKind } from "./records.ts";
+import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
+import type { Row, SqlValue } from "./statements.ts";
+
+/** A table whose rows are named by the changes of one kind. */
+export interface ReplicatedTable {
+  readonly kind: ChangeKind;
+  readonly name: string;
+  /** The column that a change names. */
+  readonly idColumn: string;
+  readonly columns: readonly string[];
+}
+
+/** Every table that changes tell about, those others refer to first. */
+export const REPLICATED_TABLES: readonly ReplicatedTable[] = [
+  {
+    kind: "token-key",
+    name: "token_keys",
+    idColumn: "id",
+    columns: ["id", "secret", "state", "created_at_ms", "state_since_ms", "created_by"],
+  },
+  {
+    kind: "node",
+    name: "nodes",
+    idColumn: "id",
+    columns: ["id", "incarnation", "internal_url", "roles", "version", "state", "registered_at_ms"],
+  },
+  {
+    kind: "shard",
+    name: "shards",
+    idColumn: "id",
+    columns: ["id", "node", "public_host", "state", "lease_counter"],
+  },
+  {
+    kind: "key",
+    name: "keys",
+    idColumn: "id",
+    columns: ["id", "kind", "tenant", "hash", "prefix", "label", "created_at_ms", "is_revoked"],
+  },
+  {
+    kind: "tunnel",
+    name: "tunnels",
+    idColumn: "id",
+    columns: ["id", "name", "description", "access", "deadline_ms", "created_at_ms", "is_seen"],
+  },
+  {
+    kind: "placement",
+    name: "placements",
+    idColumn: "tenant",
+    columns: ["tenant", "shard", "revision", "token_key", "token_format", "reason"],
+  },
+  {
+    kind: "move",
+    name: "moves",
+    idColumn: "id",
+    columns: [
+      "id",
+      "tenant",
+      "from_shard",
+      "to_shard",
+      "revision",
+      "token_key",
+      "token_format",
+      "at_ms",
+      "actor",
+      "reason",
+      "job",
+    ],
+  },
+];
+
+/** Leases are no changes: they are copied whole, now and then. */
+export const LEASE_COLUMNS = [
+  "holder",
+  "node",
+  "incarnation",
+  "counter",
+  "renewed_at_ms",
+  "seen_seq",
+] as const;
+export const LEASES_SELECT = `select ${LEASE_COLUMNS.join(", ")} from leases order by holder`;
+
+/** Reads the rows of `table` that `count` ids name. */
+export function selectByIds(table: ReplicatedTable, count: number): string {
+  return `${selectAll(table)} where ${table.idColumn} in (${parameters(count)})`;
+}
+
+/** Reads a page of `table` in id order. `$1`: last id before it, `$2`: rows. */
+export function selectAfter(table: ReplicatedTable): string {
+  return `${selectAll(table)} where ${table.idColumn} > $1 order by ${table.idColumn} limit $2`;
+}
+
+/** Reads the rows of `table` in a range of ids: above `$1`, up to `$2`. */
+export function selectBetween(table: ReplicatedTable): string {
+  const { idColumn } = table;
+  return `${selectAll(table)} where ${idColumn} > $1 and ${idColumn} <= $2 order by ${idColumn}`;
+}
+
+/** Above every id: ids are printable ASCII. */
+export const ID_MAX = "\u{10ffff}";
+
+function selectAll(table: ReplicatedTable): string {
+  return `select ${table.columns.join(", ")} from ${table.name}`;
+}
+
+/** Writes rows into the copy. Every call runs inside a transaction of the caller's. */
+export class ReplicaWriter {
+  readonly #statements: SqliteStatements;
+
+  constructor(db: DatabaseSync) {
+    this.#statements = createSqliteStatements(db);
+  }
+
+  /** Rows of a statement. */
+  all(sql: string, params: readonly SqlValue[]): readonly Row[] {
+    return this.#statements.all(sql, params);
+  }
+
+  /** Makes the rows named by `ids` what `rows` says, and deletes those it does not have. */
+  replace(table: ReplicatedTable, ids: readonly string[], rows: readonly Row[]): void {
+    const { name, idColumn, columns } = table;
+    for (const id of ids) this.#statements.all(`delete from ${name} where ${idColumn} = $1`, [id]);
+    const insert = `insert into ${name} (${columns.join(", ")}) values (${parameters(columns.length)})`;
+    for (const row of rows) this.#statements.all(insert, valuesOf(row, columns));
+  }
+
+  /** Makes the leases what `rows` says. */
+  replaceLeases(rows: readonly Row[]): void {
+    this.#statements.all("delete from leases", []);
+    const insert = `insert into leases (${LEASE_COLUMNS.join(", ")}) values (${parameters(LEASE_COLUMNS.length)})`;
+    for (const row of rows) this.#statements.all(insert, valuesOf(row, LEASE_COLUMNS));
+  }
+
+  /** Notes how far the copy is: the residency's row, and the newest change. */
+  position(head: {
+    readonly name: string;
+    readonly incarnation: string;
+    readonly isCorrecting: boolean;
+    readonly seq: number;
+    readonly lastRevision: number;
+    readonly tx: string;
+  }): void {
+    const { name, incarnation, isCorrecting, seq, lastRevision, tx } = head;
+    this.#statements.all("delete from residency", []);
+    this.#statements.all(
+      `insert into residency (id, name, incarnation, corrections, corrections_by, seq, last_revision)
+        values (1, $1, $2, $3, '', $4, $5)`,
+      [name, incarnation, isCorrecting ? 1 : 0, seq, lastRevision],
+    );
+    this.#statements.all("delete from changes", []);
+    this.#statements.all(
+      "insert into changes (seq, kind, id, tx, at_ms) values ($1, 'residency', $2, $3, 0)",
+      [seq, name, tx],
+    );
+  }
+}
+
+/** A row's values in the order of `columns`. */
+export function valuesOf(row: Row, columns: readonly string[]): SqlValue[] {
+  return columns.map((column) => row[column] as SqlValue);
+}

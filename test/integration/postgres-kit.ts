@@ -1,0 +1,73 @@
+// PostgreSQL directories for tests: one server for a file of tests, a migrated database for each test.
+
+import { createNodeRuntime, createSilentLogger, Secret, type Logger } from "@moor/runtime";
+import { createTempDir, postgresMissing, startPostgres, type PostgresServer } from "@moor/testkit";
+import { afterAll, beforeAll, describe } from "vitest";
+import { openDirectory } from "../../packages/server/src/directory/open-directory.ts";
+import { PostgresLink } from "../../packages/server/src/directory/postgres-link.ts";
+import { migratePostgres } from "../../packages/server/src/directory/postgres-schema.ts";
+import type { OpenDirectory } from "../../packages/server/src/directory/sqlite-directory.ts";
+
+/** The node secret of every node under test. */
+export const NODE_SECRET = new Uint8Array(32).fill(7);
+
+const logger = createSilentLogger();
+
+/** Declares tests that need a server; skipped, saying why, where there are no binaries. */
+export function describePostgres(title: string, declare: (server: () => PostgresServer) => void): void {
+  const missing = postgresMissing();
+  describe.skipIf(missing !== undefined)(missing === undefined ? title : `${title} (${missing})`, () => {
+    let server: PostgresServer | undefined;
+    beforeAll(async () => {
+      server = await startPostgres();
+    }, 60_000);
+    afterAll(() => server?.remove());
+    declare(() => server as PostgresServer);
+  });
+}
+
+let databaseCount = 0;
+
+/** A migrated, empty database; gives its name. */
+export async function createMigrated(server: PostgresServer): Promise<string> {
+  databaseCount += 1;
+  const name = `moor_${databaseCount}`;
+  await server.createDatabase(name);
+  const link = new PostgresLink({ url: new Secret(server.url(name)), name: "test", logger });
+  await link.use((session) => migratePostgres(session, 1));
+  await link.close();
+  return name;
+}
+
+/** A node's view of a database: its directory and replica, on a data folder of its own. */
+export interface TestNode extends OpenDirectory {
+  readonly dir: string;
+  /** Closes it and deletes its folder. */
+  readonly remove: () => Promise<void>;
+}
+
+/** Opens `url` as one more node does, on real time. */
+export async function openNode(
+  url: string,
+  more: { readonly dir?: string; readonly logger?: Logger; readonly residency?: string } = {},
+): Promise<TestNode> {
+  const temp = more.dir === undefined ? await createTempDir("node") : undefined;
+  const dir = more.dir ?? temp?.path ?? "";
+  const opened = await openDirectory(
+    { kind: "postgres", url: new Secret(url), dir },
+    {
+      runtime: createNodeRuntime(),
+      logger: more.logger ?? logger,
+      nodeSecret: NODE_SECRET,
+      residency: more.residency,
+    },
+  );
+  return {
+    ...opened,
+    dir,
+    remove: async () => {
+      await opened.directory.close();
+      await temp?.remove();
+    },
+  };
+}

@@ -1,0 +1,74 @@
+// The clusters that scenarios run on: an embedded directory with its edges, or PostgreSQL with three nodes.
+//
+// Design "Shape".   I1  `strike` leaves nothing: no process, no database, no file.
+
+import { startCluster, type Cluster } from "@moor/testkit/cluster";
+import type { ClusterNodeSpec } from "@moor/testkit/cluster-config";
+import type { ClusterNode } from "@moor/testkit/cluster-node";
+import type { OperatorClient } from "@moor/testkit/operator-client";
+import { startPostgres, type PostgresServer } from "@moor/testkit/postgres";
+
+export interface StageOptions {
+  readonly directory: "sqlite" | "postgres";
+  /** How the entries that clients use find owners. */
+  readonly entryMode: "replica" | "bootstrap";
+  /** Nodes reach the database through proxies. Default false. */
+  readonly hasDatabaseProxies?: boolean;
+  readonly nodeArgs?: readonly string[];
+}
+
+export interface Stage {
+  readonly cluster: Cluster;
+  /** Present with PostgreSQL. */
+  readonly postgres: PostgresServer | undefined;
+  /** Entries that clients use. */
+  readonly endpoints: readonly string[];
+  /** Operator APIs of the nodes that have a directory. */
+  readonly operators: readonly OperatorClient[];
+  strike(): Promise<void>;
+}
+
+/** Starts a cluster with corrections on; with PostgreSQL a server of its own. */
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const postgres = options.directory === "postgres" ? await startPostgres() : undefined;
+  try {
+    const cluster = await startCluster({
+      nodes: nodesOf(options),
+      directory: postgres === undefined ? "sqlite" : { postgresUrl: await postgres.createDatabase("moor") },
+      corrections: true,
+      ...(options.nodeArgs === undefined ? {} : { nodeArgs: options.nodeArgs }),
+    });
+    return {
+      cluster,
+      postgres,
+      endpoints: clientEntries(cluster, options).map(({ endpoint }) => endpoint),
+      operators: cluster.nodes.filter((node) => !node.isBootstrap).map(({ operator }) => operator),
+      strike: async () => {
+        await cluster.stop();
+        await postgres?.remove();
+      },
+    };
+  } catch (error) {
+    await postgres?.remove();
+    throw error;
+  }
+}
+
+/** The nodes that clients use: the bootstrap ones where there are any, else all. */
+function clientEntries(cluster: Cluster, { entryMode }: StageOptions): readonly ClusterNode[] {
+  return entryMode === "replica" ? cluster.nodes : cluster.nodes.filter((node) => node.isBootstrap);
+}
+
+function nodesOf({ directory, entryMode, hasDatabaseProxies }: StageOptions): readonly ClusterNodeSpec[] {
+  const wire = { hasDatabaseProxy: hasDatabaseProxies ?? false };
+  if (directory === "sqlite") {
+    const alone = { id: "a", shards: ["s1", "s2"] };
+    if (entryMode === "replica") return [alone];
+    return [alone, { id: "edge1", entryMode }, { id: "edge2", entryMode }];
+  }
+  return [
+    { id: "a", shards: ["s1"], ...wire },
+    { id: "b", shards: ["s2"], ...wire },
+    { id: "edge", entryMode, ...(entryMode === "replica" ? wire : {}) },
+  ];
+}
