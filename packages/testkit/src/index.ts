@@ -20,6 +20,8 @@ export {
   type MoorRun,
 } from "./moor-process.ts";
 export { startTcpProxy, type TcpProxy, type WireState } from "./tcp-proxy.ts";
+export { startPostgres, type PostgresServer } from "./postgres.ts";
+export { postgresMissing } from "./postgres-binaries.ts";
 export { startHttpHost, type HttpHost } from "./http-host.ts";
 export {
   startLedgerServer,

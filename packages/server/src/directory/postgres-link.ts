@@ -162,8 +162,10 @@ export function assertPostgresUrl(url: Secret): void {
   );
 }
 
+type TypeId = Parameters<typeof types.getTypeParser>[0];
+
 /** 64-bit integers as numbers: every one of ours is below 2^53. The rest as pg reads them. */
-const parserOf: typeof types.getTypeParser = (type: types.TypeId, format?: "text" | "binary") =>
+const parserOf: typeof types.getTypeParser = (type: TypeId, format?: "text" | "binary") =>
   type === types.builtins.INT8 ? Number : types.getTypeParser(type, format);
 
 function sessionOf(client: Client): PostgresSession {
