@@ -18,7 +18,9 @@ export function directoryKnowledge(
   const seen = new SeenRecorder(directory, options.runtime, options.logger);
   const knowledge: NodeKnowledge = {
     tenants: () => replicaTenants(replica),
-    placements: createPlacementKnowledge(replicaPlacements(replica)),
+    placements: createPlacementKnowledge(replicaPlacements(replica), (revision) =>
+      replica.noteRevision(revision),
+    ),
     topology: replicaTopology(replica),
     ring: replica,
     // An entry that knows every placement serves every poll through its owner: nothing is left to correct.

@@ -231,7 +231,6 @@ test.each([
   ["a hello that is too long", LONG_HELLO],
   ["two hellos", Buffer.concat([HELLO, HELLO])],
   ["a message before the handshake", encodeFrame(FRAME.whole, Buffer.from('\0\0\0\x09{"t":"x"}'))],
-  ["a confirmation that is not its to give", Buffer.concat([HELLO, encodeFrame(FRAME.confirm), HELLO])],
   ["an unknown type", encodeFrame(99)],
 ])("P2 · %s closes the connection and nothing else", async (_what, bytes) => {
   const fleet = new PeerFleet();
@@ -284,6 +283,15 @@ test.each([
   expect(a.ends.filter((end) => end === "protocol")).toHaveLength(1);
 });
 
+test("P3 · the node that does not decide cannot make a connection the link", async () => {
+  const fleet = new PeerFleet();
+  const { a } = await fleet.startPair();
+  const { wire, isClosed } = await connectStranger(fleet);
+  wire.write([HELLO, encodeFrame(FRAME.confirm)]);
+  fleet.runtime.advance(500);
+  expect([isClosed(), a.ends, a.changes()]).toEqual([true, ["protocol"], ["up b/1"]]);
+});
+
 test("P3 · who does not come to the point is cut, and never told who is here", async () => {
   const fleet = new PeerFleet();
   const a = await fleet.start("a");
@@ -327,7 +335,21 @@ test("a handler that throws closes the link it came from, and the process lives 
   expect(b.warnings).toContain("peer-handler-failed  a bug");
 });
 
-test("closing a network tells each link's end once, and nothing is dialled any more", async () => {
+test("P11 · a node that leaves still sends what it has said", async () => {
+  const fleet = new PeerFleet({ inFlightBytesMax: 64 * 1024 });
+  const { a, b } = await fleet.startPair();
+  const peer = a.network.peer("b");
+  for (let n = 0; n < 50; n += 1) peer?.send({ head: { t: "last", n }, payload: new Uint8Array(10_000) });
+  peer?.send({ head: { t: "last", n: "large" }, payload: new Uint8Array(LARGE_BYTES) });
+  await a.network.close();
+  fleet.runtime.advance(1_000);
+  expect([b.received(), b.changes()]).toEqual([
+    [...Array(50).keys(), "large"],
+    ["up a/1", "down a/1"],
+  ]);
+});
+
+test("P11 · closing a network tells each link's end once, and nothing is dialled any more", async () => {
   const fleet = new PeerFleet();
   const { a, b } = await fleet.startPair();
   await a.network.close();

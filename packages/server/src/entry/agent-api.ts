@@ -90,5 +90,7 @@ function presentedPlacement(
 ): KnownPlacement | undefined {
   const [token, ...more] = exchange.headerLines(HEADER.shardToken.toLowerCase());
   if (token === undefined || more.length > 0) return undefined;
-  return openPollingToken(context.pollingTokens, agent.tunnel.id, token);
+  const placement = openPollingToken(context.pollingTokens, agent.tunnel.id, token);
+  if (placement !== undefined) context.placements.learn(agent.tunnel.id, placement);
+  return placement;
 }

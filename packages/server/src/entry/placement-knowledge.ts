@@ -20,9 +20,14 @@ export interface PlacementKnowledge {
   forget(tenant: TunnelId): void;
 }
 
-/** @param read what this node's replica says, if it has one */
+/**
+ * @param read what this node's replica says, if it has one
+ * @param noteRevision told of every revision that is news to the replica: the directory may know less than is out
+ *   there (R22)
+ */
 export function createPlacementKnowledge(
   read: ((tenant: TunnelId) => KnownPlacement | undefined) | undefined,
+  noteRevision: (revision: number) => void = () => {},
 ): PlacementKnowledge {
   const learned = new Map<TunnelId, KnownPlacement>();
   return {
@@ -30,6 +35,7 @@ export function createPlacementKnowledge(
     learn: (tenant, placement) => {
       const known = newer(read?.(tenant), learned.get(tenant));
       if (known !== undefined && known.revision >= placement.revision) return false;
+      noteRevision(placement.revision);
       learned.delete(tenant); // Moves it behind the others: the oldest is dropped first.
       learned.set(tenant, placement);
       if (learned.size > LEARNED_MAX)

@@ -118,10 +118,11 @@ async function noteProgress(
   job: Job,
   cursor: string,
   moved: number,
-  { directory }: MoveJobOptions,
+  { directory, logger }: MoveJobOptions,
 ): Promise<BatchEnd> {
   try {
     await directory.updateJob({ id: job.id, moved: job.moved + moved, cursor });
+    logger.debug("move-job-batch", { job: job.id, moved, cursor });
     return "moved";
   } catch (error) {
     // The job was aborted or another node leads: the next reading of it tells. Else the batch is done again (I2).

@@ -142,7 +142,7 @@ class LinkedPeerNetwork implements PeerNetwork, LinkHost {
     this.#options.countEnd?.(ending.reason);
     const listed = this.#nodes.get(link.nodeId);
     if (this.#acceptedPending.delete(link)) this.#refusals.note(link, ending);
-    else if (!ending.wasUp && ending.reason !== "duplicate") listed?.dialler.failed(ending.reason, ending.by);
+    else if (!ending.wasUp && ending.reason !== "duplicate") listed?.dialler.failed(ending);
     listed?.pair.closed(link);
   }
 
@@ -192,8 +192,8 @@ class LinkedPeerNetwork implements PeerNetwork, LinkHost {
   #tellDown(link: LinkCore, dialler: PeerDialler): void {
     dialler.linkDown();
     const { nodeId, incarnation, ending } = link;
-    const { by, reason } = ending ?? {};
-    this.#options.logger.info("peer-down", { peer: nodeId, incarnation, by, reason });
+    const { by, reason, cause } = ending ?? {};
+    this.#options.logger.info("peer-down", { peer: nodeId, incarnation, by, reason, cause });
     for (const handler of this.#downHandlers) this.#guard(link, () => handler(link));
   }
 

@@ -77,7 +77,7 @@ export class LinkCore implements Peer {
     wire.start({
       receive: (bytes) => this.#receive(bytes),
       writable: () => this.#flush(),
-      closed: () => this.#end("peer", "remote-closed"),
+      closed: (cause) => this.#end("peer", "remote-closed", cause),
     });
     if (dialledNodeId !== undefined) this.#sayHello();
   }
@@ -133,9 +133,10 @@ export class LinkCore implements Peer {
     return true;
   }
 
-  /** Ends the link from this side and tells the other why. What waits to be sent is dropped. */
+  /** Ends the link from this side and tells the other why. What waits to be sent is dropped, unless this node leaves. */
   close(end: LinkEnd): void {
     if (this.#phase === "closed") return;
+    if (end === "leaving") this.#flush("everything");
     this.#options.wire.write([encodeFrame(FRAME.close, Buffer.from(end))]);
     this.#end("self", end);
   }
@@ -153,9 +154,9 @@ export class LinkCore implements Peer {
     this.#liveness.start();
   }
 
-  #end(by: LinkEnding["by"], reason: LinkEnd): void {
+  #end(by: LinkEnding["by"], reason: LinkEnd, cause?: string): void {
     if (this.#phase === "closed") return;
-    this.#ending = { by, reason, wasUp: this.#phase === "up" };
+    this.#ending = { by, reason, cause, wasUp: this.#phase === "up" };
     this.#phase = "closed";
     this.#options.runtime.cancel(this.#handshakeTimer);
     this.#liveness.stop();
@@ -213,7 +214,8 @@ export class LinkCore implements Peer {
   }
 
   #takeConfirm(): boolean {
-    if (this.#phase !== "introduced") return false;
+    const isTheirs = this.nodeId < this.#options.own.nodeId;
+    if (this.#phase !== "introduced" || !isTheirs) return false;
     this.#goUp();
     this.#options.host.confirmed(this);
     return !this.#isClosed();
@@ -261,9 +263,11 @@ export class LinkCore implements Peer {
     });
   }
 
-  #flush(): void {
+  /** Writes while the network takes more, or until nothing waits. */
+  #flush(upTo: "what fits" | "everything" = "what fits"): void {
     const { wire } = this.#options;
-    while (this.#phase === "up" && wire.isWritable) {
+    const mayWrite = () => this.#phase === "up" && (upTo === "everything" || wire.isWritable);
+    while (mayWrite()) {
       const chunks = this.#outgoing.take(WRITE_BYTES_MAX);
       if (chunks.length === 0) return;
       wire.write(chunks);

@@ -28,5 +28,7 @@ export interface LinkEnding {
   /** Who ended it: for `peer`, the reason is the one it gave, if it gave one. */
   readonly by: "self" | "peer";
   readonly reason: LinkEnd;
+  /** What the network said, where it was the network: an error code of the system or of TLS, for logs. */
+  readonly cause: string | undefined;
   readonly wasUp: boolean;
 }

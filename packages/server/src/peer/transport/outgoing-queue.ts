@@ -32,6 +32,8 @@ interface LargeMessage {
 /** The sending side of a link. */
 export class OutgoingQueue {
   #wholes: Buffer[] = [];
+  /** Frames of `#wholes` that are taken already. */
+  #wholesTaken = 0;
   readonly #largeWaiting: LargeMessage[] = [];
   /** Begun; the first has the next turn. */
   readonly #largeOpen: LargeMessage[] = [];
@@ -75,19 +77,29 @@ export class OutgoingQueue {
   }
 
   #takeWholes(bytesMax: number, chunks: Uint8Array[]): number {
+    const start = this.#wholesTaken;
+    let end = start;
     let takenBytes = 0;
-    let count = 0;
-    for (const frame of this.#wholes) {
-      if (takenBytes >= bytesMax) break;
-      takenBytes += frame.length;
-      count += 1;
+    for (
+      let next = this.#wholes[end];
+      next !== undefined && takenBytes < bytesMax;
+      next = this.#wholes[end]
+    ) {
+      takenBytes += next.length;
+      end += 1;
     }
-    if (count === 0) return 0;
-    const taken = count === this.#wholes.length ? this.#wholes : this.#wholes.slice(0, count);
-    this.#wholes = count === this.#wholes.length ? [] : this.#wholes.slice(count);
+    if (end === start) return 0;
+    gather(this.#wholes.slice(start, end), chunks);
+    this.#wholesTaken = end;
+    if (2 * end >= this.#wholes.length) this.#forgetTaken();
     this.#queuedBytes -= takenBytes;
-    gather(taken, chunks);
     return takenBytes;
+  }
+
+  /** Called when half of the list is taken, so that a frame is moved once on average. */
+  #forgetTaken(): void {
+    this.#wholes = this.#wholes.slice(this.#wholesTaken);
+    this.#wholesTaken = 0;
   }
 
   /** Begins as many waiting large messages as the limits allow (I2). */

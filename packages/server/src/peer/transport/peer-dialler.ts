@@ -17,6 +17,14 @@ export interface PeerDiallerOptions {
   readonly opened: (wire: Wire) => void;
 }
 
+/** Why an attempt came to nothing: how its connection ended, or why there was none. */
+export interface DialEnding {
+  readonly by: "self" | "peer" | "network";
+  /** A fixed word or an error code. */
+  readonly reason: string;
+  readonly cause?: string | undefined;
+}
+
 type State =
   | { readonly kind: "resting" }
   | { readonly kind: "waiting"; readonly timer: TimerHandle }
@@ -29,7 +37,7 @@ export class PeerDialler {
   #state: State = { kind: "resting" };
   #failures = 0;
   #upAtMs: number | undefined;
-  #lastCause: string | undefined;
+  #lastSaid: string | undefined;
 
   constructor(url: string, options: PeerDiallerOptions) {
     this.#url = url;
@@ -64,7 +72,7 @@ export class PeerDialler {
   linkUp(): void {
     this.rest();
     this.#upAtMs = this.#options.runtime.monotonicMs();
-    this.#lastCause = undefined;
+    this.#lastSaid = undefined;
   }
 
   /** The link that was up is not any more. */
@@ -73,15 +81,15 @@ export class PeerDialler {
     if (livedMs >= REDIAL_FORGET_MS) this.#failures = 0;
   }
 
-  /** An attempt came to nothing, because of this side, the peer or the network. `reason`: a fixed word or an error code. */
-  failed(reason: string, by: "self" | "peer" | "network"): void {
+  /** An attempt came to nothing. */
+  failed({ by, reason, cause }: DialEnding): void {
     this.#failures += 1;
     const { logger, nodeId } = this.#options;
-    const cause = `${by} ${reason}`;
-    const fields = { peer: nodeId, url: this.#url, by, reason };
-    if (cause === this.#lastCause) logger.debug("peer-unreachable", fields);
+    const what = `${by} ${reason} ${cause ?? ""}`;
+    const fields = { peer: nodeId, url: this.#url, by, reason, cause };
+    if (what === this.#lastSaid) logger.debug("peer-unreachable", fields);
     else logger.warn("peer-unreachable", fields);
-    this.#lastCause = cause;
+    this.#lastSaid = what;
   }
 
   #dial(): void {
@@ -94,7 +102,7 @@ export class PeerDialler {
       },
       (reason) => {
         this.#state = { kind: "resting" };
-        this.failed(reason, "network");
+        this.failed({ by: "network", reason });
         this.#wait();
       },
     );

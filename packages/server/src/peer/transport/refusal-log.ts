@@ -24,16 +24,16 @@ export class RefusalLog {
     this.#logger = logger;
   }
 
-  note(link: LinkCore, { by, reason }: LinkEnding): void {
+  note(link: LinkCore, { by, reason, cause }: LinkEnding): void {
     const { nodeId, remote } = link;
-    const fields = { peer: nodeId === "" ? undefined : nodeId, remote, by, reason };
+    const fields = { peer: nodeId === "" ? undefined : nodeId, remote, by, reason, cause };
     const place = nodeId === "" ? remote.replace(/:\d+$/, "") : nodeId;
-    const cause = `${by} ${reason} ${place}`;
-    if (ORDINARY.has(reason) || this.#said.has(cause)) {
+    const what = `${by} ${reason} ${place}`;
+    if (ORDINARY.has(reason) || this.#said.has(what)) {
       return this.#logger.debug("peer-refused", fields);
     }
     if (this.#said.size >= REMEMBERED_MAX) this.#said.clear();
-    this.#said.add(cause);
+    this.#said.add(what);
     this.#logger.warn("peer-refused", fields);
   }
 }

@@ -13,6 +13,8 @@ export class TcpWire implements Wire {
   readonly #socket: Socket;
   readonly #runtime: Runtime;
   #linger: TimerHandle | undefined;
+  /** Code of the first error. */
+  #cause: string | undefined;
 
   constructor(socket: Socket, identity: CertificateIdentity | undefined, runtime: Runtime) {
     this.#socket = socket;
@@ -20,7 +22,9 @@ export class TcpWire implements Wire {
     this.identity = identity;
     this.remote = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
     socket.setNoDelay(true);
-    socket.on("error", () => {}); // `close` follows and says all that matters
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      this.#cause ??= error.code; // `close` follows
+    });
   }
 
   get isWritable(): boolean {
@@ -34,9 +38,9 @@ export class TcpWire implements Wire {
     socket.on("end", () => this.close());
     socket.on("close", () => {
       this.#runtime.cancel(this.#linger);
-      handler.closed();
+      handler.closed(this.#cause);
     });
-    if (socket.destroyed) this.soon(() => handler.closed());
+    if (socket.destroyed) this.soon(() => handler.closed(this.#cause));
   }
 
   write(chunks: readonly Uint8Array[]): void {

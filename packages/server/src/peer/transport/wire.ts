@@ -11,7 +11,8 @@ export interface WireHandler {
   receive(bytes: Uint8Array): void;
   /** `isWritable` is true again. */
   writable(): void;
-  closed(): void;
+  /** `cause`: an error code of the system or of TLS, if there was an error. */
+  closed(cause?: string): void;
 }
 
 /** One connection to another node. */
