@@ -92,7 +92,10 @@ export function movesScenario(which: MovesCase): Scenario {
   };
 }
 
-function describe({ still, moved, moves, corrections, strayCorrections }: MovesRun, pace: Pace): ScenarioResult {
+function describe(
+  { still, moved, moves, corrections, strayCorrections }: MovesRun,
+  pace: Pace,
+): ScenarioResult {
   const expected = pace.tunnels * pace.moveTimes;
   return {
     claims: [

@@ -45,7 +45,10 @@ export async function runOutage(pace: Pace): Promise<OutageRun> {
       await stage.postgres?.stop();
       const [firstContacts, refused] = await Promise.all([
         meetFresh(stage, fresh, pace.outageMs / 2),
-        askChanges(stage, tunnels.map(({ id }) => id)),
+        askChanges(
+          stage,
+          tunnels.map(({ id }) => id),
+        ),
         sleep(runtime, pace.outageMs),
       ]);
       await stage.postgres?.start();
@@ -101,7 +104,8 @@ async function heal({ operators }: Stage, tenant: string): Promise<number> {
   const startMs = runtime.monotonicMs();
   const tryOne = async (operator: OperatorClient) => {
     await until(
-      async () => (await operator.request("POST", `/v1/tunnels/${tenant}`, { description: "healed" })).status === 200,
+      async () =>
+        (await operator.request("POST", `/v1/tunnels/${tenant}`, { description: "healed" })).status === 200,
       "a change to work again",
       HEAL_MS_MAX,
     );
