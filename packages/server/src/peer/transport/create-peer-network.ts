@@ -141,8 +141,9 @@ class LinkedPeerNetwork implements PeerNetwork, LinkHost {
     if (ending === undefined) return;
     this.#options.countEnd?.(ending.reason);
     const listed = this.#nodes.get(link.nodeId);
-    if (this.#acceptedPending.delete(link)) this.#refusals.note(link, ending);
-    else if (!ending.wasUp && ending.reason !== "duplicate") listed?.dialler.failed(ending);
+    if (this.#acceptedPending.delete(link)) {
+      this.#refusals.note({ peer: link.nodeId, remote: link.remote, ...ending });
+    } else if (!ending.wasUp && ending.reason !== "duplicate") listed?.dialler.failed(ending);
     listed?.pair.closed(link);
   }
 

@@ -11,6 +11,7 @@ import { isLoopbackHost } from "../../http/http-listener.ts";
 import { LISTEN_BACKLOG } from "../../server-limits.ts";
 import { parseCertificateIdentity } from "./certificate-identity.ts";
 import { parseInternalUrl } from "./internal-url.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import { TcpWire } from "./tcp-wire.ts";
 import type { TlsFiles, TlsMaterial } from "./tls-files.ts";
 import { CONNECT_MS_MAX, WRITE_BYTES_MAX } from "./transport-limits.ts";
@@ -134,16 +135,24 @@ async function listen(
 }
 
 function createMutualTlsServer(tls: TlsFiles, logger: Logger, take: (socket: TLSSocket) => void): Server {
+  const refusals = new RefusalLog(logger);
   let inUse = tls.current();
   const server = createTlsServer(
     {
       ...pemOf(inUse),
       ...SOCKET_OPTIONS,
       requestCert: true,
-      rejectUnauthorized: true,
+      // Judged below: Node's own refusal would say nothing of why.
+      rejectUnauthorized: false,
       handshakeTimeout: CONNECT_MS_MAX,
     },
-    take,
+    (socket) => {
+      if (socket.authorized) return take(socket);
+      const cause = String(socket.authorizationError);
+      const remote = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
+      refusals.note({ peer: "", remote, by: "self", reason: "certificate", cause });
+      socket.destroy();
+    },
   );
   server.prependListener("connection", () => {
     const newest = tls.current();
