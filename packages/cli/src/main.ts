@@ -3,13 +3,14 @@
 // I1  stdout carries answers only; messages, logs and errors go to stderr.
 // I2  Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach (exit-code.ts).
 
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "@moor/runtime";
 import { registerAgentCommand } from "./commands/agent-command.ts";
+import { registerClusterCommand } from "./commands/cluster-command.ts";
 import { registerConfigCommand } from "./commands/config-command.ts";
 import { registerCorrectionsCommand } from "./commands/corrections-command.ts";
 import { registerDevCommand } from "./commands/dev-command.ts";
+import { registerDirectoryCommand } from "./commands/directory-command.ts";
 import { registerFleetCommands } from "./commands/fleet-command.ts";
 import { registerKeyCommand } from "./commands/key-command.ts";
 import { registerMoveCommand } from "./commands/move-command.ts";
@@ -20,6 +21,7 @@ import { registerTunnelCommand } from "./commands/tunnel-command.ts";
 import { EXIT_CODE, RefusedError, UnreachableError } from "./exit-code.ts";
 import { printMessage } from "./output.ts";
 import { redactKeys } from "./redact.ts";
+import { readVersion } from "./version.ts";
 
 /** Runs `moor …argv` and sets the process's exit code. Never rejects. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -65,6 +67,8 @@ function createProgram(): Command {
   registerCorrectionsCommand(program);
   registerTokenKeyCommand(program);
   registerConfigCommand(program);
+  registerClusterCommand(program);
+  registerDirectoryCommand(program);
   return program;
 }
 
@@ -90,9 +94,4 @@ function report(error: unknown): number {
     `moor: internal error: ${error instanceof Error ? (error.stack ?? error.message) : "unknown"}`,
   );
   return EXIT_CODE.refused;
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { readonly version: string }).version;
 }

@@ -43,10 +43,15 @@ export async function assertSchema(session: PostgresSession): Promise<void> {
   throw new ConfigError("directory", got, expected);
 }
 
-/** Brings the database to the newest of `migrations`. Throws ConfigError for a newer schema, PostgresFailure otherwise. */
+/**
+ * Brings the database to the newest of `migrations`.
+ *
+ * @param wallMs when, milliseconds since 1970; undefined only tells what would be done
+ * @throws ConfigError for a schema that is newer, PostgresFailure otherwise
+ */
 export async function migratePostgres(
   session: PostgresSession,
-  wallMs: number,
+  wallMs: number | undefined,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<MigrationReport> {
   const before = await readSchema(session);
@@ -58,11 +63,13 @@ export async function migratePostgres(
       `version ${verdict.known} or older: run the newer moor`,
     );
   }
+  const to = Math.max(migrations.at(-1)?.version ?? 0, before.version);
+  if (wallMs === undefined || to === before.version) return { from: before.version, to };
   await session.command(forPostgres(MIGRATIONS_TABLE));
   for (const migration of migrations) {
     if (migration.version > before.version) await applyOne(session, migration, wallMs);
   }
-  return { from: before.version, to: migrations.at(-1)?.version ?? before.version };
+  return { from: before.version, to };
 }
 
 async function applyOne(session: PostgresSession, migration: Migration, wallMs: number): Promise<void> {

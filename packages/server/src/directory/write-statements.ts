@@ -55,6 +55,8 @@ export const WRITE = {
       expires_at_ms = excluded.expires_at_ms
     where (leader.node = excluded.node and leader.incarnation = excluded.incarnation) or leader.expires_at_ms <= $4
     returning node`,
+  /** A node that starts or leaves leads no more: the next leader need not wait for its lease to run out. */
+  endLead: "delete from leader where node = $1",
   isLeading: "select node from leader where id = 1 and node = $1 and incarnation = $2 and expires_at_ms > $3",
 
   insertJob: `insert into jobs (id, kind, from_shard, to_shard, rate_per_s, state, moved, total, last_tenant, actor,

@@ -68,6 +68,7 @@ export const registerNode: MutationFunction<RegisterNode> = function* (node, led
   const { id, incarnation, internalUrl, roles, version } = node;
   yield query(WRITE.upsertNode, [id, incarnation, internalUrl, roles, version, ledger.wallMs]);
   yield query(WRITE.upsertLease, [`node/${id}`, id, incarnation, ledger.wallMs]);
+  yield query(WRITE.endLead, [id]);
   ledger.change("node", id);
   const before = yield query(WRITE.shardsOfNode, [id]);
   for (const shard of node.shards) {
@@ -99,6 +100,7 @@ function* ownerInTheWay(shard: string, node: string, ledger: Ledger): Steps<stri
 export const leaveNode: MutationFunction<LeaveNode> = function* (node, ledger): MutationSteps {
   const left = yield query(WRITE.leaveNode, [node.id, node.incarnation]);
   if (left.length === 0) return done();
+  yield query(WRITE.endLead, [node.id]);
   ledger.change("node", node.id);
   const shards = yield query(WRITE.downShardsOfNode, [node.id]);
   for (const shard of shards) ledger.change("shard", textAt(shard, "id"));
