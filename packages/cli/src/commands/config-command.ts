@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
+import { readVersion } from "../version.ts";
 
 interface Shown {
   readonly json?: boolean;
@@ -38,6 +39,7 @@ function registerCheck(config: Command): void {
       const { configNodeOptions } = await import("@moor/server/config");
       configNodeOptions(loaded.config, {
         env: process.env,
+        version: readVersion(),
         runtime: createNodeRuntime(),
         logger: createSilentLogger(),
       });

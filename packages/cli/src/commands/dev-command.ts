@@ -9,6 +9,7 @@ import { defaultDataDir } from "../data-dir.ts";
 import { integerOption } from "../option-parsers.ts";
 import { printAnswer, printJson } from "../output.ts";
 import { runNode } from "../run-node.ts";
+import { readVersion } from "../version.ts";
 
 /** Time that calls under way get after the first signal. Milliseconds. */
 const STOP_GRACE_MS = 10_000;
@@ -61,6 +62,7 @@ async function runDev(options: DevOptions): Promise<void> {
       const { devNode, startNode } = await import("@moor/server");
       return startNode({
         node: devNode(options.shards),
+        version: readVersion(),
         directory: { kind: "sqlite" },
         isCorrectionsOnAtFirst: true,
         host: options.host,

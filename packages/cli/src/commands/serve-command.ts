@@ -1,12 +1,15 @@
 // `moor serve --config FILE`: a node of a deployment in this process.
 
+import { isProtocolError } from "@moor/protocol";
 import type { Command } from "commander";
 import { createLogger, createNodeRuntime } from "@moor/runtime";
 import type { MoorNode } from "@moor/server";
 import type { LoadedConfig } from "@moor/server/config";
 import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
+import { UnreachableError } from "../exit-code.ts";
 import { printAnswer, printJson } from "../output.ts";
 import { runNode } from "../run-node.ts";
+import { readVersion } from "../version.ts";
 
 interface ServeOptions {
   readonly config: string;
@@ -44,7 +47,16 @@ async function start({ config }: LoadedConfig): Promise<MoorNode> {
   const { startNode } = await import("@moor/server");
   const { configNodeOptions } = await import("@moor/server/config");
   const logger = createLogger({ level: config.logLevel }).child({ node: config.id });
-  return startNode(configNodeOptions(config, { env: process.env, runtime: createNodeRuntime(), logger }));
+  const surroundings = { env: process.env, version: readVersion(), runtime: createNodeRuntime(), logger };
+  try {
+    return await startNode(configNodeOptions(config, surroundings));
+  } catch (error) {
+    if (!isProtocolError(error) || error.code !== "directory_unavailable") throw error;
+    throw new UnreachableError(
+      `cannot open the directory: ${error.message}`,
+      "Check that the database runs and that its URL is right; a node that has served before also starts without it.",
+    );
+  }
 }
 
 function announce(node: MoorNode, { config }: LoadedConfig, isJson: boolean): void {
