@@ -124,7 +124,7 @@ describe("public listener", () => {
       headers: { authorization: `Bearer ${tunnel.agent_key}`, "x-tunnel-shard-token": "a".repeat(8192) },
       body: "{}",
     });
-    expect(answer.status).toBe(401);
+    expect(answer.status).toBe(404); // Read, and of an entry that is no more.
   });
 
   verifies(
