@@ -1,6 +1,6 @@
 // What a node with a directory knows: its replica, and whatever peers know better.
 
-import type { TunnelId } from "@moor/protocol";
+import { OWNER_GRACE_MS, type TunnelId } from "@moor/protocol";
 import type { Logger, Runtime } from "@moor/runtime";
 import type { Directory, Replica } from "./directory/directory.ts";
 import { createPlacementKnowledge, replicaPlacements } from "./entry/placement-knowledge.ts";
@@ -25,9 +25,25 @@ export function directoryKnowledge(
     ring: replica,
     // An entry that knows every placement serves every poll through its owner: nothing is left to correct.
     isCorrecting: () => false,
-    wasSeen: (tunnel: TunnelId) => replica.tunnel(tunnel)?.isSeen,
+    wasSeen: (tunnel) => {
+      const isSeen = replica.tunnel(tunnel)?.isSeen;
+      return isSeen === false ? wasMovedJustNow(replica, tunnel, options.runtime) : isSeen;
+    },
     noteSeen: (tunnel) => seen.note(tunnel),
     isKeyRevoked: (keyId) => replica.key(keyId)?.isRevoked ?? false,
   };
   return { knowledge, seen };
+}
+
+/**
+ * That an agent has polled reaches the directory some moments later: a tunnel that was moved meanwhile is taken for one
+ * whose agents are there, as long as a new owner takes them for alive. Spec T12.
+ */
+function wasMovedJustNow(
+  replica: Pick<Replica, "movesOf">,
+  tunnel: TunnelId,
+  runtime: Pick<Runtime, "wallMs">,
+): boolean {
+  const [newest] = replica.movesOf(tunnel, 1);
+  return newest !== undefined && Math.abs(runtime.wallMs() - newest.atMs) < OWNER_GRACE_MS;
 }

@@ -61,7 +61,11 @@ export class CallTable {
     if (call === undefined || mayBeHandedOut(call)) return;
     if (refusal.kind === "refused") return this.fail(call, refusalError(refusal.code));
     const { placements } = this.#context;
-    if (refusal.placement !== undefined) placements.learn(call.tunnel, refusal.placement);
+    if (refusal.placement !== undefined) {
+      placements.learn(call.tunnel, refusal.placement);
+      const isCrossed = refusal.placement.revision <= call.submittedBy;
+      if (call.progress.kind === "submitted" && isCrossed) return; // It is where the refusal would send it.
+    }
     const asked = call.progress.kind === "submitted" ? call.progress.port.shard : undefined;
     const hops = call.progress.kind === "submitted" ? call.progress.hops + 1 : 0;
     if (hops > OWNER_HOPS_MAX) return this.fail(call, refusalError("tunnel_transport_unavailable"));
@@ -190,6 +194,7 @@ export class CallTable {
       return;
     }
     call.progress = { kind: "submitted", port, hops };
+    call.submittedBy = placement.revision;
     port.submitCall({
       callId: call.callId,
       entry,

@@ -216,6 +216,7 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): Re
     deadlineAtMs: startedAtMs + tunnel.deadlineMs,
     reservedBytes: call.reservedBytes,
     progress: { kind: "parked" },
+    submittedBy: 0,
     deadlineTimer: undefined,
   };
   exchange.onGone(() => calls.abandon(held));

@@ -47,6 +47,8 @@ export interface HeldCall {
   /** Bytes reserved in the node's budget until the call ends. */
   readonly reservedBytes: number;
   progress: CallProgress;
+  /** Revision of the placement it was last submitted by; a refusal that knows no newer one crossed it on the way. */
+  submittedBy: number;
   deadlineTimer: TimerHandle | undefined;
 }
 

@@ -50,6 +50,8 @@ type PollState =
 interface HeldPoll {
   readonly poll: ArrivedPoll;
   state: PollState;
+  /** Revision of the placement it was last registered by; an ending that knows no newer one crossed it on the way. */
+  registeredBy: number;
   hops: number;
   holdTimer: TimerHandle | undefined;
 }
@@ -71,7 +73,13 @@ export class PollTable {
 
   /** Takes a poll on and registers it with the tunnel's owner. `known`: the placement its look-up gave, if any. */
   hold(poll: ArrivedPoll, known: KnownPlacement | undefined): void {
-    const held: HeldPoll = { poll, state: { kind: "parked" }, hops: 0, holdTimer: undefined };
+    const held: HeldPoll = {
+      poll,
+      state: { kind: "parked" },
+      registeredBy: 0,
+      hops: 0,
+      holdTimer: undefined,
+    };
     this.#polls.set(poll.pollId, held);
     this.#byTunnel.add(poll.tunnel, held);
     this.#context.metrics.pollsWaiting.set(this.#polls.size);
@@ -168,6 +176,7 @@ export class PollTable {
       return;
     }
     held.state = { kind: "registered", port };
+    held.registeredBy = placement.revision;
     const { channels, limit } = query;
     port.registerPoll({ pollId, entry, tunnel, keyId, channels, limit, instance, placement });
   }
@@ -179,6 +188,8 @@ export class PollTable {
     if (placement !== undefined) {
       placements.learn(tunnel, placement);
       if (this.#correct(held, placement)) return;
+      const isCrossed = placement.revision <= held.registeredBy;
+      if (held.state.kind === "registered" && isCrossed) return; // It is where the ending would send it.
     }
     const asked = held.state.kind === "registered" ? held.state.port.shard : undefined;
     held.state = { kind: "parked" };
