@@ -18,6 +18,8 @@ export interface ClusterNodeSpec {
   readonly hasInternalProxy?: boolean;
   /** It reaches the database through a proxy that a test can cut or freeze. */
   readonly hasDatabaseProxy?: boolean;
+  /** Folder with `ca.crt` and its own `ID.crt` and `ID.key`: its peer links are TLS. Default: plain. */
+  readonly certificatesDir?: string;
   /** Time that held calls get after SIGTERM. Milliseconds. Default: the program's own. */
   readonly graceMs?: number;
   /** Further settings of its file, laid over the others. */
@@ -77,6 +79,7 @@ function nodeConfig(
     internal: {
       port: place.internalPort,
       url: urlOf(place),
+      ...peerTls(place.spec),
       ...(peers.length === 0 ? {} : { peers: peers.map((peer) => ({ id: peer.spec.id, url: urlOf(peer) })) }),
     },
     ...(isBootstrap
@@ -87,6 +90,12 @@ function nodeConfig(
         }),
     ...(graceMs === undefined ? {} : { graceMs }),
   };
+}
+
+function peerTls({ id, certificatesDir: dir }: ClusterNodeSpec): Record<string, unknown> {
+  if (dir === undefined) return {};
+  const file = (name: string) => path.join(dir, name);
+  return { tls: { caFile: file("ca.crt"), certFile: file(`${id}.crt`), keyFile: file(`${id}.key`) } };
 }
 
 /** Whether a node has no directory, and asks its peers. */

@@ -62,7 +62,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await temp.remove();
   };
   try {
-    await writeFile(ground.nodeSecretFile, randomBytes(32).toString("hex"), { mode: 0o600 });
+    await writeFile(ground.nodeSecretFile, randomBytes(32).toString("base64url"), { mode: 0o600 });
     if (options.directory !== "sqlite") await migrate(options.directory.postgresUrl);
     nodes.push(...(await prepareNodes(ground, options)));
     await nodes[0]?.start();

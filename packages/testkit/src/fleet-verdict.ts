@@ -38,6 +38,8 @@ export interface FleetVerdict {
   readonly lostNotifications: number;
   /** Milliseconds, over all calls that ended, failed ones too. */
   readonly latency: { readonly p50Ms: number; readonly p99Ms: number; readonly slowestMs: number };
+  /** The slowest three, slowest first: where to look. */
+  readonly slowest: readonly Pick<CallRecord, "name" | "tunnel" | "form" | "latencyMs">[];
 }
 
 /** Judges the calls of one run; `progressCount`: notifications owed to each call that asked for them. */
@@ -67,6 +69,10 @@ export function judgeFleet(
     executedElsewhere,
     lostNotifications: answered.reduce((sum, record) => sum + lostBy(record, progressCount), 0),
     latency: latencyOf(records),
+    slowest: records
+      .toSorted((one, other) => other.latencyMs - one.latencyMs)
+      .slice(0, 3)
+      .map(({ name, tunnel, form, latencyMs }) => ({ name, tunnel, form, latencyMs })),
   };
 }
 
