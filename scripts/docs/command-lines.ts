@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { ROOT, type MarkdownFile } from "./markdown-files.ts";
 
 /** Verbs that take a second one: `moor tunnel create`. */
-const NOUNS = new Set(["tunnel", "key", "cluster"]);
+const NOUNS = new Set(["tunnel", "key", "token-key", "corrections", "config", "cluster", "directory"]);
 
 /** One line for each flag that the documents show and the command does not have. */
 export function findUnknownFlags(files: readonly MarkdownFile[]): string[] {

@@ -116,6 +116,16 @@ test("every setting but the schema's name can be overridden, by one rule of name
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly description?: string;
+  readonly default?: unknown;
+}
+
+function describedLeaves({ properties = {} }: SchemaNode, prefix = ""): { name: string; node: SchemaNode }[] {
+  return Object.entries(properties).flatMap(([key, node]) => {
+    const name = prefix + key;
+    if (name === "$schema") return [];
+    return node.properties === undefined ? [{ name, node }] : describedLeaves(node, `${name}.`);
+  });
 }
 
 function leavesOf({ properties = {} }: SchemaNode, prefix = ""): string[] {
@@ -354,6 +364,27 @@ test("secrets and certificates that cannot be used are refused before anything s
   await expect(optionsOf({ ...ALONE, public: { tls } })).rejects.toThrow(
     /^public\.tls\.keyFile: got .*\(ENOENT\)/,
   );
+});
+
+const readRepository = (path: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), "utf8");
+
+test("the manual has a row for every setting, with its variable, default and meaning", () => {
+  const manual = readRepository("docs/operations/configuration.md");
+  const rows = describedLeaves(configJsonSchema()).map(({ name, node }) => {
+    const variable = SETTINGS.find(({ at }) => at.join(".") === name)?.variable;
+    const code = (text: string | undefined) => (text === undefined ? "" : `\`${text}\``);
+    const standard = node.default === undefined ? undefined : JSON.stringify(node.default);
+    return `| ${code(name)} | ${code(variable)} | ${code(standard)} | ${node.description ?? "NOTHING"} |`;
+  });
+  expect(manual.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
+});
+
+test("the manual's examples are configurations that can be used", async () => {
+  const manual = readRepository("docs/operations/serve-several-nodes.md");
+  const examples = [...manual.matchAll(/```json\n([^]*?)```/g)].map(([, text = ""]) => text);
+  expect(examples.length).toBe(2);
+  for (const example of examples) await expect(load(example)).resolves.toBeDefined();
 });
 
 test("the published schema is the one that is enforced, and takes the examples", () => {

@@ -38,7 +38,10 @@ const publicListener = group({
   url: text("an http:// or https:// origin without a path", /^https?:\/\/[^/?#@\s]+$/)
     .optional()
     .describe("Origin that clients use, where it is not the listener's own, e.g. behind a proxy."),
-  tls: group({ certFile: path(), keyFile: path() })
+  tls: group({
+    certFile: path().describe("Certificate, PEM, with its chain."),
+    keyFile: path().describe("Private key, PEM."),
+  })
     .optional()
     .describe("PEM files; without them the listener speaks plain HTTP."),
 });
@@ -52,7 +55,11 @@ const internalListener = group({
   host: host().default("127.0.0.1").describe("Address that other nodes reach."),
   port: integer(0, 65_535).default(0).describe("0 takes any free one."),
   url: tcpUrl().optional().describe("What other nodes dial, where it is not the bound address."),
-  tls: group({ caFile: path(), certFile: path(), keyFile: path() })
+  tls: group({
+    caFile: path().describe("Authority that signs the nodes, PEM; several may stand in one file."),
+    certFile: path().describe("Certificate that names this node, PEM."),
+    keyFile: path().describe("Private key, PEM."),
+  })
     .optional()
     .describe("Mutual TLS between nodes; needed off loopback."),
   peers: listOf(group({ id: text(NAME_EXPECTED, NAME), url: tcpUrl() }))
