@@ -75,6 +75,11 @@ export class Mailbox {
     );
   }
 
+  /** Forgets what no longer matters: an agent whose next process has another instance id leaves traces of the last. */
+  sweep(): void {
+    this.#presence.dropLapsed(this.#runtime.monotonicMs());
+  }
+
   submitCall(call: SubmittedCall): void {
     const nowMs = this.#runtime.monotonicMs();
     const refusal = this.#refusalOf(call, nowMs);
