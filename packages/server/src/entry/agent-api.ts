@@ -50,10 +50,6 @@ export function handlePoll(api: AgentApi, exchange: HttpExchange, tunnelText: st
   if (agent.kind === "refused") return refusePoll(api, exchange, agent.error);
   const query = parsePollQuery(exchange.query);
   if (query.kind === "refused") return refusePoll(api, exchange, query.error);
-  if (context.isLeaving()) {
-    context.metrics.pollsEnded.inc("draining");
-    return replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
-  }
   if (!agent.tunnel.isSeen) context.noteSeen(agent.tunnel.id);
   polls.hold({
     pollId: mintId("poll", context.runtime) as PollId,

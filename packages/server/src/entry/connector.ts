@@ -137,7 +137,15 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
     bodies.release(reservedBytes);
     return read.kind === "gone" ? undefined : read;
   }
-  submit(connector, caller, { commandType: "jsonrpc", ...read.message, payload: read.bytes, reservedBytes });
+  // A body of undeclared length was charged as the largest: from here on it counts as what it is.
+  const { message, bytes: payload } = read;
+  bodies.release(reservedBytes - payload.byteLength);
+  submit(connector, caller, {
+    commandType: "jsonrpc",
+    ...message,
+    payload,
+    reservedBytes: payload.byteLength,
+  });
   return undefined;
 }
 

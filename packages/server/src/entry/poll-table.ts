@@ -2,7 +2,8 @@
 //
 // Spec: T4, T2 (revocation reaches waiting polls), T12.
 // I1  A poll is answered once: 200 with commands, 204, or an error.
-// I2  The answer to a hand-out is written before "written" is reported; a poll known to be gone reports "not-written".
+// I2  A leaving node holds no poll, but hands out what is queued: those calls can end nowhere else.
+// I3  The answer to a hand-out is written before "written" is reported; a poll known to be gone reports "not-written".
 
 import { ProtocolError, type InstanceId, type TunnelId } from "@moor/protocol";
 import type { TimerHandle } from "@moor/runtime";
@@ -48,12 +49,13 @@ export class PollTable {
     if (poll.exchange.isGone) return this.#withdraw(poll, "agent_gone");
     this.#register(poll, this.#context.replica.tunnel(poll.tunnel)?.placement);
     if (!this.#polls.has(poll.pollId)) return;
+    if (this.#context.isLeaving()) return this.#refuse(poll, "draining", nodeDraining());
     poll.holdTimer = this.#context.runtime.schedule(poll.query.holdMs, () =>
       this.#answerEmpty(poll, "empty"),
     );
   }
 
-  /** First and second phase of a hand-out (I2). */
+  /** First and second phase of a hand-out (I3). */
   handOut(pollId: PollId, commands: readonly HandedOutCommand[], shard: ShardPort): void {
     const poll = this.#polls.get(pollId);
     if (poll === undefined) return; // Its withdrawal is on the way to the shard, or was the cause of this.
@@ -138,6 +140,10 @@ export class PollTable {
     if (logger.isDebug) logger.debug("poll-ended", { pollId: poll.pollId, tunnel: poll.tunnel, outcome });
     return true;
   }
+}
+
+function nodeDraining(): ProtocolError {
+  return new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S });
 }
 
 function tooManyPolls(): ProtocolError {
