@@ -99,14 +99,14 @@ verifies(
 
 verifies(
   "T17",
-  "the first poll asks one second, later ones the configured wait, for the free slots",
+  "the first poll asks for an answer at once, later ones the configured wait, for the free slots",
   async () => {
     const empty: ScriptedAnswer = { kind: "answer", status: 204 };
     const service = await startServiceWith(empty);
     startAgent({ endpoint: service.origin, concurrency: 7, pollWaitMs: 20_000 });
     await service.untilSeen("two polls", () => service.polls.length === 2);
     expect(service.polls.map(({ query }) => [query.get("limit"), query.get("timeout_ms")])).toEqual([
-      ["7", "1000"],
+      ["7", "1"],
       ["7", "20000"],
     ]);
     expect(service.connectionCount).toBe(1);

@@ -1,6 +1,6 @@
 // `moor dev` as a process: what it prints, how it ends, what it refuses, what survives a kill.
 
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import {
@@ -72,6 +72,24 @@ test.each(["--port", "--operator-port"])("a busy port is named by %s, with exit 
   holder.close();
   // The failed start let go of the data directory.
   await (await startMoorDev({ dataDir: temp.path })).stop();
+});
+
+test("a data directory that cannot be made is refused with exit code 2, whatever is in its way", async () => {
+  const file = join(temp.path, "file");
+  writeFileSync(file, "");
+  const impossible = [
+    file,
+    join(file, "below"),
+    ...(process.platform === "linux" ? ["/proc/moor/data"] : []),
+  ];
+  for (const dir of impossible) {
+    const run = await runMoor(["dev", "--port=0", "--operator-port=0", `--data=${dir}`]);
+    expect([run.code, run.stdout]).toEqual([2, ""]);
+    expect(run.stderr).toContain(`--data: got ${dir} (`);
+  }
+  const dev = await startMoorDev({ dataDir: join(temp.path, "two", "levels") });
+  expect(statSync(join(temp.path, "two")).mode & 0o777).toBe(0o700);
+  await dev.stop();
 });
 
 test("a second node on the same data directory is refused with 2, and the first serves on", async () => {

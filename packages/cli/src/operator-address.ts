@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
+import { isLoopbackHost } from "@moor/protocol";
 import { ConfigError, Secret } from "@moor/runtime";
 import { commandName } from "./command-name.ts";
 import { defaultDataDir } from "./data-dir.ts";
@@ -86,7 +87,7 @@ function parseOperatorFile(path: string, text: string): { readonly url: string; 
 
 function checkUrl(option: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlain = url?.protocol === "http:" && isLoopback(url.hostname);
+  const isPlain = url?.protocol === "http:" && isLoopbackHost(url.hostname);
   const isBare =
     url !== undefined && url.username === "" && url.password === "" && url.search === "" && url.hash === "";
   if (url !== undefined && isBare && (isPlain || url.protocol === "https:"))
@@ -97,8 +98,4 @@ function checkUrl(option: string, text: string): string {
     got,
     "an https:// URL, or http:// to a loopback address, without user, query or fragment",
   );
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(\.[0-9]{1,3}){3}$/.test(hostname);
 }

@@ -3,6 +3,7 @@
 // Spec: R10 (the very same endpoint for every poll), R8 (what may be shown of it), R18, T16 (plain http).
 // I1  An Endpoint has no user info, query or fragment: there is nothing in it that must not be shown to its owner.
 
+import { isLoopbackHost } from "@moor/protocol";
 import { ConfigError } from "@moor/runtime";
 
 /** A checked service URL. */
@@ -50,16 +51,4 @@ export function parseHttpUrl(option: string, text: string): URL {
   }
   if (url.hash !== "") throw new ConfigError(option, "a URL with a fragment", "a URL without one");
   return url;
-}
-
-/** Whether a URL's host names this machine: `localhost`, `*.localhost`, 127.0.0.0/8 or `[::1]`. */
-export function isLoopbackHost(hostname: string): boolean {
-  const host = hostname.toLowerCase().replace(/\.$/, "");
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "[::1]" ||
-    host === "::1" ||
-    /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
-  );
 }

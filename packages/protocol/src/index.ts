@@ -7,6 +7,7 @@ export * from "./json-parts.ts";
 export * from "./json-scan.ts";
 export { stringText } from "./json-string.ts";
 export * from "./limits.ts";
+export * from "./loopback-host.ts";
 export * from "./names.ts";
 export * from "./poll-answer.ts";
 export * from "./poll-backoff.ts";

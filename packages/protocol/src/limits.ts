@@ -67,8 +67,9 @@ export const POLL_WAIT_MS_DEFAULT = 25_000;
 /** Lowest wait an agent falls back to when a proxy cuts its polls, milliseconds. Spec T17. */
 export const POLL_WAIT_MS_MIN = 5_000;
 
-/** Wait asked by the first poll after a start or a failure, milliseconds. Spec T17. */
-export const FIRST_POLL_WAIT_MS = 1_000;
+/** Wait asked by the first poll after a start or a failure, milliseconds: its answer says at once whether the service
+ *  works. Not 0, which a service may read as "not given". Spec T17. */
+export const FIRST_POLL_WAIT_MS = 1;
 
 /** Time an agent gives a poll beyond its configured wait, milliseconds. Spec T17. */
 export const POLL_DEADLINE_SLACK_MS = 5_000;

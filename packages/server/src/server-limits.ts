@@ -48,6 +48,9 @@ export const REQUEST_HEAD_MS = 20_000;
 /** Time a peer has to send a whole request. Milliseconds. */
 export const REQUEST_MS = 60_000;
 
+/** Time in which a peer reads nothing of a written answer before its connection is cut. Milliseconds. */
+export const READ_STALL_MS = 30_000;
+
 /** Default time a leaving node waits for the calls it holds. Milliseconds: the longest default command and 15 s. */
 export const CLOSE_GRACE_MS = 70_000;
 

@@ -299,6 +299,22 @@ describe("poll", () => {
     ]);
   });
 
+  test("a leaving node hands out what is queued: no call is lost for want of a poll", async () => {
+    const node = new SimulatedNode();
+    const { tunnel, agentKey, connectorKey } = node.tunnel();
+    const busy = await node.poll(tunnel, agentKey);
+    await node.call(tunnel, connectorKey);
+    const queued = await node.call(tunnel, connectorKey);
+    node.isLeaving = true;
+    const drained = node.entry.drain(10_000);
+    const last = await node.poll(tunnel, agentKey);
+    for (const command of [commandOf(busy), commandOf(last)]) {
+      await node.respond(tunnel, agentKey, command, { resp_json: { jsonrpc: "2.0", id: 1, result: {} } });
+    }
+    await drained;
+    expect(queued.status).toBe(200);
+  });
+
   test("polls beyond the bound of one tunnel are told to wait", async () => {
     const node = new SimulatedNode();
     const { tunnel, agentKey } = node.tunnel();

@@ -80,9 +80,12 @@ describe("answers", () => {
     () => {
       const mapped = [
         100, 103, 200, 202, 204, 299, 301, 307, 400, 401, 418, 499, 500, 503, 599, 600, 42, -1,
-      ].map(callerStatus);
+      ].map((code) => callerStatus(code, false));
       expect(mapped).toEqual([
         502, 502, 200, 202, 204, 200, 502, 502, 400, 401, 418, 502, 500, 503, 502, 502, 502, 502,
+      ]);
+      expect([200, 204, 205, 206, 404].map((code) => callerStatus(code, true))).toEqual([
+        200, 200, 200, 206, 404,
       ]);
     },
   );
@@ -187,6 +190,48 @@ describe("answers", () => {
       expect(call.json).toMatchObject({ error: { data: { outcome: "unknown" } } });
     },
   );
+
+  verifies("T11", "a final without a message ends a stream that has begun with an error event", async () => {
+    await handOut();
+    await respond({ type: "jsonrpc_notify", json: PROGRESS });
+    await respond({ code: 503 });
+    const last = call.text.split("\n\n").at(-2) ?? "";
+    expect(JSON.parse(last.replace(/^data: /, ""))).toMatchObject({
+      id: 1,
+      error: { code: -32603, data: { code: "invalid_agent_response" } },
+    });
+    expect(call.isEnded).toBe(true);
+  });
+
+  verifies(
+    "T9",
+    "a notification of an agent never begins an answer to a caller that waits for none: it still gets 202",
+    async () => {
+      const poll = await node.poll(tunnel, agentKey);
+      call = await node.call(tunnel, connectorKey, { body: PROGRESS });
+      command = commandOf(poll);
+      const taken = await respond({ type: "jsonrpc_notify", json: PROGRESS });
+      const final = await respond({ type: "notify_ack", code: 202 });
+      expect([taken.status, final.status, call.status, call.text, call.isEnded]).toEqual([
+        200,
+        200,
+        202,
+        "",
+        true,
+      ]);
+    },
+  );
+
+  test("a header value beyond ASCII reaches the caller as the UTF-8 bytes it is", async () => {
+    await handOut();
+    await respond({
+      code: 401,
+      json: RESULT,
+      headers: { "WWW-Authenticate": ['Bearer realm="école 日本"', "split\r\nX-Planted: 1"] },
+    });
+    const utf8 = Buffer.from('Bearer realm="école 日本"').toString("latin1");
+    expect(call.headers["WWW-Authenticate"]).toEqual([utf8]);
+  });
 
   test("a deleted tunnel ends its queued calls with 404 and its handed-out ones as unknown", async () => {
     await handOut();

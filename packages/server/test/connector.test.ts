@@ -285,6 +285,26 @@ describe("access modes", () => {
     },
   );
 
+  test("a header value beyond ASCII reaches the agent as the text that its UTF-8 bytes are", async () => {
+    const node = new SimulatedNode();
+    const { tunnel, agentKey, connectorKey } = node.tunnel();
+    const poll = await node.poll(tunnel, agentKey);
+    const onTheWire = Buffer.from("名前 é").toString("latin1");
+    await node.call(tunnel, connectorKey, { headers: ["X-Name", onTheWire, "X-Latin", "caf\u00e9"] });
+    const { headers } = commandOf(poll);
+    expect([headers["X-Name"], headers["X-Latin"]]).toEqual([["名前 é"], ["café"]]);
+  });
+
+  test("a body of undeclared length counts in the node's budget as what it is, once it is read", async () => {
+    const node = new SimulatedNode({ bodyBytesMax: 5 * 1024 * 1024 });
+    const { tunnel, agentKey, connectorKey } = node.tunnel();
+    await node.poll(tunnel, agentKey, { query: "channel=other" });
+    const chunked = { headers: ["Transfer-Encoding", "chunked"] };
+    await node.call(tunnel, connectorKey, chunked);
+    const second = await node.call(tunnel, connectorKey, chunked);
+    expect([second.errorCode, node.entry.calls.size]).toEqual([undefined, 2]);
+  });
+
   verifies("T3", "X-Request-Id goes through to the agent's command", async () => {
     const node = new SimulatedNode();
     const { tunnel, agentKey, connectorKey } = node.tunnel();

@@ -1,6 +1,9 @@
-import { describe, expect } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { InstanceId } from "@moor/protocol";
 import { verifies } from "@moor/testkit";
-import { commandOf, commandsOf, INSTANCE_B, SimulatedNode } from "./support/simulated-node.ts";
+import type { CallId } from "../src/peer/peer-link.ts";
+import { Presence } from "../src/shard/mailbox/presence.ts";
+import { commandOf, commandsOf, INSTANCE_A, INSTANCE_B, SimulatedNode } from "./support/simulated-node.ts";
 
 const RESULT = { jsonrpc: "2.0", id: 1, result: {} };
 const NOT_CONNECTED = [503, "tunnel_client_not_connected", "1"];
@@ -114,6 +117,19 @@ describe("connected", () => {
       expect((await node.call(tunnel, connectorKey)).status).toBeUndefined();
     },
   );
+
+  test("what agents that are gone have left behind is forgotten, also while another one polls", () => {
+    const presence = new Presence(Number.NEGATIVE_INFINITY);
+    const [first, second] = [INSTANCE_A as InstanceId, INSTANCE_B as InstanceId];
+    presence.pollOpened(first);
+    presence.active(second, 0);
+    presence.commandStarted(second, "req_1" as CallId, 60_000);
+    presence.dropLapsed(59_999);
+    expect(presence.size).toBe(2);
+    presence.dropLapsed(60_000);
+    expect(presence.size).toBe(1);
+    expect(presence.instanceConnectedUntil(first, 60_000)).toBe(Number.POSITIVE_INFINITY);
+  });
 
   verifies("T4", "one answer carries 8 MiB of commands, or a single larger one", async () => {
     const node = new SimulatedNode({ bodyBytesMax: 1024 ** 3 });

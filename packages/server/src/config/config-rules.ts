@@ -4,7 +4,7 @@
 // listener does only with mutual TLS.
 
 import type { z } from "zod";
-import { isLoopbackHost } from "../http/http-listener.ts";
+import { isLoopbackHost } from "@moor/protocol";
 import type { NodeConfig } from "./config-schema.ts";
 
 interface Rule {

@@ -4,8 +4,8 @@
 // I2  No file of the folder is opened and closed beside SQLite once it exists: closing any descriptor of a file gives
 //     up this process's locks on it.
 
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "@moor/runtime";
 
@@ -27,8 +27,7 @@ export interface DataFolder {
  */
 export function openDataFolder(dir: string, fileName: "moor.sqlite" | "replica.sqlite"): DataFolder {
   try {
-    if (mkdirSync(dir, { recursive: true, mode: OWNER_ONLY_DIR }) !== undefined)
-      chmodSync(dir, OWNER_ONLY_DIR);
+    if (makeFolder(dir)) chmodSync(dir, OWNER_ONLY_DIR);
     ensureOwnerOnlyFile(join(dir, "lock"));
     ensureOwnerOnlyFile(join(dir, fileName));
   } catch (error) {
@@ -47,6 +46,18 @@ export function openDataFolder(dir: string, fileName: "moor.sqlite" | "replica.s
     );
   }
   return { databasePath: join(dir, fileName), release: () => lock.close() };
+}
+
+/** Makes `dir` and the folders above it that are missing; false if it was there. */
+function makeFolder(dir: string): boolean {
+  if (existsSync(dir)) {
+    if (statSync(dir).isDirectory()) return false;
+    throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
+  }
+  // One by one: Node's own recursive form never returns where a file system says ENOENT of a folder that cannot be made.
+  if (dirname(dir) !== dir) makeFolder(dirname(dir));
+  mkdirSync(dir, { mode: OWNER_ONLY_DIR });
+  return true;
 }
 
 /** SQLite gives its journal files the mode of the database, so the database is made first. */

@@ -47,10 +47,6 @@ export async function handlePoll(api: AgentApi, exchange: HttpExchange, tunnelTe
   if (agent.kind === "refused") return refusePoll(context, exchange, agent);
   const query = parsePollQuery(exchange.query);
   if (query.kind === "refused") return refusePoll(context, exchange, query);
-  if (context.isLeaving()) {
-    context.metrics.pollsEnded.inc("draining");
-    return replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
-  }
   const { tunnel, key } = agent;
   const poll = {
     pollId: mintId("poll", context.runtime) as PollId,

@@ -113,9 +113,14 @@ function responseHeaders(
     if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string")) return undefined;
     const key = name.toLowerCase();
     // A value that HTTP cannot carry is left out, as a target could never have sent it.
-    if (ALLOWED_HEADERS.has(key)) headers.set(key, lines.filter(isHeaderValue));
+    if (ALLOWED_HEADERS.has(key)) headers.set(key, lines.map(utf8AsHeaderValue).filter(isHeaderValue));
   }
   return headers;
+}
+
+/** A text as field bytes: its UTF-8, one character a byte, as node:http writes them out. */
+function utf8AsHeaderValue(text: string): string {
+  return Buffer.from(text, "utf8").toString("latin1");
 }
 
 function isHeaderValue(value: string): boolean {

@@ -23,7 +23,7 @@ export function answerCall(
   pinTo: InstanceId | undefined,
 ): void {
   const { calls, context } = entry;
-  const isError = callerStatus(response.code) >= 400;
+  const isError = callerStatus(response.code, response.json !== undefined) >= 400;
   if (call.kind.kind === "one-way" && !isError) {
     return calls.finish(call, "acknowledged", () => call.answer.acknowledge());
   }

@@ -7,7 +7,7 @@
 // I3  A caller that reads too slowly is cut, so that it holds no more than STREAM_LAG_BYTES_MAX of this process.
 
 import { STATUS_CODES } from "node:http";
-import { encodeErrorEnvelope, type ProtocolError, SSE_COMMENT_INTERVAL_MS } from "@moor/protocol";
+import { encodeErrorEnvelope, ProtocolError, SSE_COMMENT_INTERVAL_MS } from "@moor/protocol";
 import type { Runtime, TimerHandle } from "@moor/runtime";
 import { JSON_TYPE, NO_STORE, type HttpExchange, type ReplyHeaders } from "../http/http-exchange.ts";
 import { STREAM_LAG_BYTES_MAX } from "../server-limits.ts";
@@ -61,9 +61,10 @@ export class CallerAnswer {
     return this.#state.kind === "ended";
   }
 
-  /** Passes a notification on, if the caller takes SSE. */
+  /** Passes a notification on, if the caller takes SSE and waits for a response. */
   notify(message: Uint8Array): void {
-    if (!this.#options.accepts.sse || this.#state.kind === "ended") return;
+    const { accepts, rpcId } = this.#options;
+    if (!accepts.sse || rpcId === undefined || this.#state.kind === "ended") return;
     if (this.#state.kind === "open") this.#startStream({});
     this.#writeEvent(message);
   }
@@ -71,14 +72,15 @@ export class CallerAnswer {
   /** Ends with the agent's final. */
   final(answer: FinalAnswer): void {
     if (this.#state.kind === "ended") return;
-    const status = callerStatus(answer.code);
+    const status = callerStatus(answer.code, answer.body !== undefined);
     const isSseFinal = /^text\/event-stream/i.test(answer.headers.get("content-type")?.[0] ?? "");
     const isStreamable = this.#options.accepts.sse && answer.body !== undefined && status === 200;
     if (this.#state.kind === "open" && isStreamable && (isSseFinal || !this.#options.accepts.json)) {
       this.#startStream(passedHeaders(answer.headers));
     }
     if (this.#state.kind === "streaming") {
-      if (answer.body !== undefined) this.#writeEvent(answer.body);
+      if (answer.body === undefined) return this.fail(new ProtocolError("invalid_agent_response"));
+      this.#writeEvent(answer.body);
       return this.#endStream();
     }
     this.#state = { kind: "ended" };
@@ -153,8 +155,15 @@ export class CallerAnswer {
   }
 }
 
-/** Status a caller sees for a `resp_code`: 1xx, 3xx and unknown errors are 502, an unknown 2xx is 200. Spec T11. */
-export function callerStatus(code: number): number {
+/** Statuses that HTTP allows no content with. */
+const WITHOUT_CONTENT: ReadonlySet<number> = new Set([204, 205]);
+
+/**
+ * Status a caller sees for a `resp_code`: 1xx, 3xx and unknown errors are 502, an unknown 2xx is 200, and so is one that
+ * cannot have the body there is. Spec T11.
+ */
+export function callerStatus(code: number, hasBody: boolean): number {
+  if (hasBody && WITHOUT_CONTENT.has(code)) return 200;
   if (code >= 200 && code < 300) return STATUS_CODES[code] === undefined ? 200 : code;
   if (code >= 400 && code < 600) return STATUS_CODES[code] === undefined ? 502 : code;
   return 502;

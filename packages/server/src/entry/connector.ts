@@ -138,11 +138,14 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
     bodies.release(reservedBytes);
     return read.kind === "gone" ? undefined : read;
   }
+  // A body of undeclared length was charged as the largest: from here on it counts as what it is.
+  const { message, bytes: payload } = read;
+  bodies.release(reservedBytes - payload.byteLength);
   return submit(connector, caller, {
     commandType: "jsonrpc",
-    ...read.message,
-    payload: read.bytes,
-    reservedBytes,
+    ...message,
+    payload,
+    reservedBytes: payload.byteLength,
   });
 }
 

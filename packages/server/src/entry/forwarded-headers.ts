@@ -5,6 +5,7 @@
 // I1  Authorization goes along only in access mode `passthrough`; the connector key never does.
 // I2  Names of the tunnel wire (`X-Tunnel-*`) are the service's own and never come from a caller.
 
+import { isUtf8 } from "node:buffer";
 import { HEADER, isReservedHeader } from "@moor/protocol";
 
 /** Header values by name, as a command carries them. Spec T5. */
@@ -64,8 +65,8 @@ export function forwardedHeaders(
     const known = spelling.get(key);
     if (known === undefined) {
       spelling.set(key, name);
-      headers[name] = [rawHeaders[at + 1] ?? ""];
-    } else headers[known]?.push(rawHeaders[at + 1] ?? "");
+      headers[name] = [valueText(rawHeaders[at + 1])];
+    } else headers[known]?.push(valueText(rawHeaders[at + 1]));
   }
   const acceptName = spelling.get("accept") ?? HEADER.accept;
   headers[acceptName] = [acceptForTarget(headers[acceptName])];
@@ -81,6 +82,14 @@ function acceptForTarget(lines: readonly string[] | undefined): string {
   const accept = (lines ?? []).join(", ");
   const isBoth = /application\/json/i.test(accept) && /text\/event-stream/i.test(accept);
   return isBoth ? accept : ACCEPT_BOTH;
+}
+
+/** A field value as text: its bytes read as UTF-8 where they are that, else one character a byte. */
+function valueText(value = ""): string {
+  // oxlint-disable-next-line no-control-regex -- the ASCII range is the point
+  if (/^[\x00-\x7f]*$/.test(value)) return value;
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : value;
 }
 
 function isWithheld(key: string): boolean {

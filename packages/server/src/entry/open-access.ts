@@ -3,8 +3,8 @@
 // Spec: T10. A web page anywhere can make a browser on this machine send requests to loopback, under a name of its
 // own choosing (DNS rebinding): Host and Origin must therefore name loopback too.
 
+import { isLoopbackHost } from "@moor/protocol";
 import type { HttpExchange } from "../http/http-exchange.ts";
-import { isLoopbackHost } from "../http/http-listener.ts";
 import { refuse, type Refusal } from "../http/reply-error.ts";
 
 /** Refuses with host_not_allowed unless listener, Host and Origin are all this machine's; `undefined` = allowed. */

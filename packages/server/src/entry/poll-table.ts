@@ -6,6 +6,7 @@
 //     "not-written" and loses nothing.
 // I3  While claims are under way nothing else answers the poll: a correction consumes no command (R4).
 // I4  A poll whose owner cannot be reached is parked within its time, not failed.
+// I5  A leaving node holds no poll, but hands out what is queued: those calls can end nowhere else.
 
 import { encodeCorrectionBody, HEADER, ProtocolError, type InstanceId, type TunnelId } from "@moor/protocol";
 import type { TimerHandle } from "@moor/runtime";
@@ -88,6 +89,7 @@ export class PollTable {
     if (known !== undefined && this.#correct(held, known)) return;
     this.#register(held, poll.presented);
     if (!this.#polls.has(poll.pollId)) return;
+    if (this.#context.isLeaving()) return this.#refuse(held, "draining", nodeDraining());
     held.holdTimer = this.#context.runtime.schedule(poll.query.holdMs, () =>
       this.#answerEmpty(held, "empty"),
     );
@@ -245,6 +247,7 @@ export class PollTable {
     shard.offerEnded(poll.tunnel, poll.pollId, end);
     if (poll.exchange.isGone) this.#remove(held, "agent_gone");
     else if (isOver) this.#answerEmpty(held, "empty");
+    else if (this.#context.isLeaving()) this.#answerEmpty(held, "draining");
     else this.#register(held, undefined);
   }
 
@@ -294,6 +297,10 @@ export class PollTable {
 
 const NO_CALLS: readonly CallId[] = [];
 const NOTHING: OfferEnd = { written: NO_CALLS, returned: NO_CALLS, blocked: NO_CALLS, gone: NO_CALLS };
+
+function nodeDraining(): ProtocolError {
+  return new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S });
+}
 
 function tooManyPolls(): ProtocolError {
   return new ProtocolError("rate_limit_exceeded", {

@@ -1,9 +1,19 @@
 // A node:http server that hands exchanges to one handler: limits, malformed requests, binding, closing.
+//
+// Spec: T3. I1  Every refusal that node:http would word itself is the envelope of T3.
+// I2  Bytes that are no HTTP never get an answer in the place of an exchange's own: a call that may run is not told 400.
 
-import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
-import { encodeErrorEnvelope, HEADER, ProtocolError } from "@moor/protocol";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { encodeErrorEnvelope, HEADER, isLoopbackHost, ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 import {
   CLOSE_FLUSH_MS,
@@ -11,6 +21,7 @@ import {
   HEADER_BYTES_MAX,
   KEEP_ALIVE_MS,
   LISTEN_BACKLOG,
+  READ_STALL_MS,
   REQUEST_HEAD_MS,
   REQUEST_MS,
 } from "../server-limits.ts";
@@ -33,6 +44,8 @@ export interface HttpListenerOptions {
   readonly logger: Logger;
   readonly isLeaving: () => boolean;
   readonly handle: (exchange: HttpExchange) => void | Promise<void>;
+  /** How long an answer may wait for its peer to read on. Milliseconds, default READ_STALL_MS. */
+  readonly readStallMs?: number;
 }
 
 export interface HttpListener {
@@ -44,8 +57,14 @@ export interface HttpListener {
 
 /** Binds and serves. Throws ConfigError when the address is taken or not allowed. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
-  const { runtime, isLeaving } = options;
-  const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host) };
+  const { runtime, isLeaving, readStallMs = READ_STALL_MS } = options;
+  const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host), readStallMs };
+  const newest = new WeakMap<Duplex, NodeExchange>();
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const exchange = new NodeExchange(request, response, context);
+    newest.set(request.socket, exchange);
+    void run(options, exchange);
+  };
   const serverOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: REQUEST_HEAD_MS,
@@ -55,10 +74,12 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     // Without a Host header node:http would answer by itself, without the envelope of T3.
     requireHostHeader: false,
   };
-  const serve: RequestListener = (request, response) =>
-    void run(options, new NodeExchange(request, response, context));
   const { server, stop } = createListenerServer(options, serverOptions, serve);
-  server.on("clientError", (_error, socket) => answerMalformed(socket as Socket, runtime));
+  // Beyond a number of lines node:http would drop the rest unseen; HEADER_BYTES_MAX bounds them.
+  server.maxHeadersCount = 0;
+  // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
+  server.on("checkExpectation", serve);
+  server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -72,7 +93,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
 function createListenerServer(
   options: HttpListenerOptions,
   serverOptions: ServerOptions,
-  serve: RequestListener,
+  serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): { readonly server: Server; readonly stop: () => void } {
   const { tls } = options;
   if (tls === undefined) return { server: createServer(serverOptions, serve), stop: () => {} };
@@ -99,16 +120,8 @@ function closeServer(server: Server, runtime: Runtime): Promise<void> {
   });
 }
 
-/** A host name or address that only this machine can reach. */
-export function isLoopbackHost(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
-  return (
-    name === "localhost" || name.endsWith(".localhost") || name === "::1" || /^127(\.\d{1,3}){3}$/.test(name)
-  );
-}
-
 /** A handler that throws is a bug: the peer gets `internal_error`, the log says which event. */
-async function run(options: HttpListenerOptions, exchange: HttpExchange): Promise<void> {
+async function run(options: HttpListenerOptions, exchange: NodeExchange): Promise<void> {
   try {
     await options.handle(exchange);
   } catch (thrown) {
@@ -118,16 +131,24 @@ async function run(options: HttpListenerOptions, exchange: HttpExchange): Promis
       reason: error.message,
       stack: error.stack,
     });
-    if (!exchange.isGone) replyError(exchange, new ProtocolError("internal_error"));
+    if (exchange.isAnswerBegun) exchange.destroy();
+    else replyError(exchange, new ProtocolError("internal_error"));
   }
 }
 
-/** Bytes that are no HTTP have no exchange: the envelope of T3 is written by hand. */
-function answerMalformed(socket: Socket, runtime: Runtime): void {
+/**
+ * Bytes that are no HTTP, or that stopped coming. A body that turns bad is refused through its own exchange; behind an
+ * exchange that waits for its answer only the connection can end (I2); else the envelope is written by hand.
+ */
+function answerMalformed(socket: Duplex, exchange: NodeExchange | undefined, runtime: Runtime): void {
+  const error = new ProtocolError("invalid_request", { message: "malformed HTTP request" });
+  if (exchange !== undefined && !exchange.isAnswerWritten) {
+    if (exchange.isAnswerBegun || !exchange.isBodyPending) socket.destroy();
+    else replyError(exchange, error);
+    return;
+  }
   if (!socket.writable) return void socket.destroy();
-  const body = encodeErrorEnvelope(
-    new ProtocolError("invalid_request", { message: "malformed HTTP request" }),
-  );
+  const body = encodeErrorEnvelope(error);
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n` +
       `${HEADER.requestId}: ${mintId("req", runtime)}\r\n` +

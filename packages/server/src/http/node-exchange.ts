@@ -2,6 +2,9 @@
 //
 // Invariants: those of HttpExchange.
 // I3  A body that is refused midway is drained for a moment and then cut, so that the peer can read the answer.
+// I4  A connection is kept unless a part of the body was left unread or the node leaves: an agent that is answered at
+//     once comes back on the same one.
+// I5  A peer that stops reading its answer is cut, so that no answer stays in this process for ever.
 // Thousands of these wait at once as parked polls: it is a class with few fields, reads headers from the raw lines
 // (node:http would build and keep a dictionary) and holds no closure of its own.
 
@@ -24,6 +27,8 @@ export interface NodeExchangeContext {
   readonly isLoopbackListener: boolean;
   /** Whether the node is leaving: answers then ask the peer to close its connection. */
   readonly isLeaving: () => boolean;
+  /** How long an answer may wait for its peer to read on. Milliseconds. */
+  readonly readStallMs: number;
 }
 
 /** One request of a node:http server. */
@@ -72,6 +77,23 @@ export class NodeExchange implements HttpExchange {
     return destroyed || socket === null || socket.destroyed;
   }
 
+  /** Whether a first byte of the answer was given to the socket. */
+  get isAnswerBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** Whether the whole answer was given to the socket. */
+  get isAnswerWritten(): boolean {
+    return this.#response.writableFinished;
+  }
+
+  /** Whether a part of the body has not come yet. A request without one is whole as soon as its head is. */
+  get isBodyPending(): boolean {
+    if (this.#request.complete) return false;
+    const declared = this.header("content-length");
+    return declared === undefined ? this.header("transfer-encoding") !== undefined : Number(declared) > 0;
+  }
+
   header(name: string): string | undefined {
     const lines = this.headerLines(name);
     return lines.length <= 1 ? lines[0] : lines.join(", ");
@@ -107,8 +129,8 @@ export class NodeExchange implements HttpExchange {
     if (bytes !== undefined) bag["Content-Length"] = bytes.byteLength;
     else if (mayHaveBody(status)) bag["Content-Length"] = 0;
     this.#response.writeHead(status, bag);
-    this.#response.end(bytes);
-    if (!this.#request.complete) this.#drainThenCut();
+    this.#end(bytes);
+    if (this.isBodyPending) this.#drainThenCut();
     return "written";
   }
 
@@ -126,16 +148,23 @@ export class NodeExchange implements HttpExchange {
   }
 
   endStream(): void {
-    this.#response.end();
+    this.#end();
   }
 
   destroy(): void {
     this.#request.destroy();
   }
 
+  #end(bytes?: Uint8Array): void {
+    const response = this.#response;
+    response.end(bytes);
+    // node:http starts the time anew whenever the peer takes some bytes, and ends it with the answer.
+    if (response.writableLength > 0) response.socket?.setTimeout(this.#context.readStallMs);
+  }
+
   #headerBag(headers: ReplyHeaders): HeaderBag {
     const bag: HeaderBag = { [HEADER.requestId]: this.requestId };
-    if (this.#context.isLeaving() || !this.#request.complete) bag["Connection"] = "close";
+    if (this.#context.isLeaving() || this.isBodyPending) bag["Connection"] = "close";
     return Object.assign(bag, headers);
   }
 

@@ -6,10 +6,9 @@
 // I2  The token is compared as SHA-256 in constant time; keys of other kinds are just wrong tokens.
 
 import { hash } from "node:crypto";
-import { ProtocolError } from "@moor/protocol";
+import { isLoopbackHost, ProtocolError } from "@moor/protocol";
 import type { Secret } from "@moor/runtime";
 import { isSameHash } from "../directory/keys.ts";
-import { isLoopbackHost } from "../http/http-listener.ts";
 
 /** The headers a request is judged by. */
 export interface OperatorCredentials {

@@ -183,7 +183,10 @@ export class Shard implements ShardPort {
 
   #scheduleSweep(): void {
     this.#sweepTimer = this.#options.runtime.schedule(MAILBOX_SWEEP_INTERVAL_MS, () => {
-      for (const [tunnel, mailbox] of this.#mailboxes) if (mailbox.isIdle()) this.#mailboxes.delete(tunnel);
+      for (const [tunnel, mailbox] of this.#mailboxes) {
+        mailbox.sweep();
+        if (mailbox.isIdle()) this.#mailboxes.delete(tunnel);
+      }
       const graceOverMs = this.#options.runtime.monotonicMs() - OWNER_GRACE_MS;
       for (const [tunnel, atMs] of this.#arrivedAtMs)
         if (atMs < graceOverMs) this.#arrivedAtMs.delete(tunnel);

@@ -7,10 +7,12 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer, TLSSocket } from "node:tls";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
-import { isLoopbackHost } from "../../http/http-listener.ts";
+import { isLoopbackHost } from "@moor/protocol";
 import { LISTEN_BACKLOG } from "../../server-limits.ts";
 import { parseCertificateIdentity } from "./certificate-identity.ts";
+import { encodeFrame, FRAME } from "./frame.ts";
 import { parseInternalUrl } from "./internal-url.ts";
+import type { LinkEnd } from "./link-end.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { TcpWire } from "./tcp-wire.ts";
 import type { TlsFiles, TlsMaterial } from "./tls-files.ts";
@@ -126,7 +128,7 @@ async function listen(
     accepted(wire);
   };
   const server =
-    tls === undefined ? createServer(SOCKET_OPTIONS, take) : createMutualTlsServer(tls, options.logger, take);
+    tls === undefined ? createServer(SOCKET_OPTIONS, take) : createMutualTlsServer(tls, options, take);
   await bind(server, host, port, options);
   return {
     port: (server.address() as AddressInfo).port,
@@ -134,7 +136,11 @@ async function listen(
   };
 }
 
-function createMutualTlsServer(tls: TlsFiles, logger: Logger, take: (socket: TLSSocket) => void): Server {
+function createMutualTlsServer(
+  tls: TlsFiles,
+  { runtime, logger }: TcpTransportOptions,
+  take: (socket: TLSSocket) => void,
+): Server {
   const refusals = new RefusalLog(logger);
   let inUse = tls.current();
   const server = createTlsServer(
@@ -147,11 +153,8 @@ function createMutualTlsServer(tls: TlsFiles, logger: Logger, take: (socket: TLS
       handshakeTimeout: CONNECT_MS_MAX,
     },
     (socket) => {
-      if (socket.authorized) return take(socket);
-      const cause = String(socket.authorizationError);
-      const remote = `${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
-      refusals.note({ peer: "", remote, by: "self", reason: "certificate", cause });
-      socket.destroy();
+      if (socket.authorized) take(socket);
+      else refuseCertificate(socket, runtime, refusals);
     },
   );
   server.prependListener("connection", () => {
@@ -164,6 +167,15 @@ function createMutualTlsServer(tls: TlsFiles, logger: Logger, take: (socket: TLS
     logger.debug("peer-tls-refused", { remote: socket.remoteAddress, reason: error.code ?? "failed" });
   });
   return server;
+}
+
+/** Says so on both sides: Node sends no TLS alert for this, so the other side would only see a connection that ended. */
+function refuseCertificate(socket: TLSSocket, runtime: Runtime, refusals: RefusalLog): void {
+  const wire = new TcpWire(socket, undefined, runtime);
+  const cause = String(socket.authorizationError);
+  refusals.note({ peer: "", remote: wire.remote, by: "self", reason: "certificate", cause });
+  wire.write([encodeFrame(FRAME.close, Buffer.from("certificate-refused" satisfies LinkEnd))]);
+  wire.close();
 }
 
 function pemOf({ ca, cert, key }: TlsMaterial) {

@@ -81,6 +81,11 @@ export class Mailbox {
     return this.#queue.size === 0 && this.#offers.size === 0 && this.#presence.connectedUntil(nowMs) <= nowMs;
   }
 
+  /** Forgets what no longer matters: an agent whose next process has another instance id leaves traces of the last. */
+  sweep(): void {
+    this.#presence.dropLapsed(this.#nowMs());
+  }
+
   submitCall(call: SubmittedCall): void {
     if (this.#holds(call.callId)) return; // Its entry found us again.
     const nowMs = this.#nowMs();

@@ -5,11 +5,8 @@
 // or a handed-out command is within its deadline, or an agent was told to wait t and t + 5 s is not over.
 // I1  Time is a parameter: every answer is "until when", so that a caller can wait for exactly that moment.
 
-import { CONNECTED_GRACE_MS, type InstanceId } from "@moor/protocol";
+import { CONNECTED_GRACE_MS, TOLD_TO_WAIT_SLACK_MS, type InstanceId } from "@moor/protocol";
 import type { CallId } from "../../peer/peer-link.ts";
-
-/** Added to a wait that an agent was told, before it counts as gone. Milliseconds. Spec T12. */
-const TOLD_TO_WAIT_SLACK_MS = 5_000;
 
 interface InstanceSigns {
   openPolls: number;
@@ -29,6 +26,11 @@ export class Presence {
 
   constructor(graceUntilMs: number) {
     this.#graceUntilMs = graceUntilMs;
+  }
+
+  /** Instances remembered. */
+  get size(): number {
+    return this.#instances.size;
   }
 
   pollOpened(instance: InstanceId): void {
@@ -74,9 +76,10 @@ export class Presence {
     return latestMs;
   }
 
-  /** Forgets instances that are no longer connected. */
+  /** Forgets commands past their deadline, and instances that are no longer connected. */
   dropLapsed(nowMs: number): void {
     for (const [instance, signs] of this.#instances) {
+      dropExpired(signs, nowMs);
       if (connectedUntil(signs, nowMs) <= nowMs) this.#instances.delete(instance);
     }
   }
@@ -99,9 +102,11 @@ export class Presence {
 function connectedUntil(signs: InstanceSigns, nowMs: number): number {
   if (signs.openPolls > 0) return Number.POSITIVE_INFINITY;
   let latestMs = Math.max(signs.lastSignAtMs + CONNECTED_GRACE_MS, signs.toldUntilMs);
-  for (const [callId, deadlineAtMs] of signs.commands) {
-    if (deadlineAtMs <= nowMs) signs.commands.delete(callId);
-    else latestMs = Math.max(latestMs, deadlineAtMs);
-  }
+  dropExpired(signs, nowMs);
+  for (const deadlineAtMs of signs.commands.values()) latestMs = Math.max(latestMs, deadlineAtMs);
   return latestMs;
+}
+
+function dropExpired({ commands }: InstanceSigns, nowMs: number): void {
+  for (const [callId, deadlineAtMs] of commands) if (deadlineAtMs <= nowMs) commands.delete(callId);
 }

@@ -1,0 +1,143 @@
+// What the listener does with connections, over real sockets: keeping, ending and cutting them.
+
+import { connect, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
+import { until, verifies, within } from "@moor/testkit";
+import type { HttpExchange } from "../src/http/http-exchange.ts";
+import { openHttpListener, type HttpListener } from "../src/http/http-listener.ts";
+
+const NO_HEADERS = {};
+const opened: { close(): unknown }[] = [];
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((part) => part.close()));
+});
+
+async function open(
+  handle: (exchange: HttpExchange) => void | Promise<void>,
+  readStallMs?: number,
+): Promise<HttpListener> {
+  const listener = await openHttpListener({
+    host: "127.0.0.1",
+    port: 0,
+    portOption: "--port",
+    runtime: createNodeRuntime(),
+    logger: createSilentLogger(),
+    isLeaving: () => false,
+    handle,
+    ...(readStallMs === undefined ? {} : { readStallMs }),
+  });
+  opened.push(listener);
+  return listener;
+}
+
+function dial({ port }: HttpListener): { socket: Socket; received: () => string; closed: Promise<void> } {
+  const socket = connect({ host: "127.0.0.1", port });
+  opened.push({ close: () => socket.destroy() });
+  let text = "";
+  socket.on("data", (chunk) => (text += chunk.toString("latin1"))).on("error", () => {});
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  return { socket, received: () => text, closed };
+}
+
+const get = (more = "") => `GET / HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const post = (more: string) => `POST / HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+
+verifies("T4", "a request that is answered at once keeps its connection for the next", async () => {
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, "answer"));
+  const { socket, received } = dial(listener);
+  socket.write(get());
+  await until(() => received().includes("answer"), "the first answer");
+  socket.write(get());
+  await until(() => received().split("answer").length === 3, "the second answer on the same connection");
+  expect(received()).not.toMatch(/connection: close/i);
+});
+
+test("a part of a body that is left unread ends the connection after the answer", async () => {
+  const listener = await open((exchange) => void exchange.reply(401, NO_HEADERS, "no"));
+  const { socket, received, closed } = dial(listener);
+  socket.write(post("Content-Length: 10\r\n"));
+  await until(() => received().includes("no"), "the answer");
+  expect(received()).toMatch(/connection: close/i);
+  await within(closed, "the connection to end");
+});
+
+verifies("T3", "an expectation that nobody knows is served like any request", async () => {
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, "served"));
+  const { socket, received } = dial(listener);
+  socket.write(get("Expect: the-unexpected\r\n"));
+  await until(() => received().includes("served"), "the answer");
+  expect(received()).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+verifies(
+  ["T3", "T11"],
+  "bytes that are no HTTP, behind a request that waits, end the connection without an answer in its place",
+  async () => {
+    let isGone = false;
+    const listener = await open((exchange) => exchange.onGone(() => (isGone = true)));
+    const { socket, received, closed } = dial(listener);
+    socket.write(`${get()}NONSENSE\r\n\r\n`);
+    await within(closed, "the connection to end");
+    expect(received()).toBe("");
+    await until(() => isGone, "the exchange to know");
+  },
+);
+
+test("bytes that are no HTTP, in the midst of a stream, do not become part of it", async () => {
+  const listener = await open((exchange) => {
+    exchange.startStream(200, NO_HEADERS);
+    exchange.writeChunk("first");
+  });
+  const { socket, received, closed } = dial(listener);
+  socket.write(get());
+  await until(() => received().includes("first"), "the stream to begin");
+  socket.write("NONSENSE\r\n\r\n");
+  await within(closed, "the connection to end");
+  expect(received()).not.toContain("400");
+});
+
+verifies("T3", "a body that turns out to be no HTTP is refused with the envelope", async () => {
+  const listener = await open(async (exchange) => {
+    await exchange.readBody(100);
+  });
+  const { socket, received, closed } = dial(listener);
+  socket.write(`${post("Transfer-Encoding: chunked\r\n")}nonsense\r\n`);
+  await within(closed, "the connection to end");
+  expect(received()).toMatch(/^HTTP\/1\.1 400 /);
+  expect(received()).toContain('"code":"invalid_request"');
+});
+
+test("a peer that stops reading its answer is cut; one that reads on gets all of it", async () => {
+  const answer = Buffer.alloc(16 * 1024 * 1024, 0x20);
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, answer), 200);
+  const stopped = dial(listener);
+  stopped.socket.pause();
+  const reader = dial(listener);
+  stopped.socket.write(get());
+  reader.socket.write(get("Connection: close\r\n"));
+  await within(reader.closed, "the reader to have everything");
+  expect(reader.received().length).toBeGreaterThan(answer.length);
+  // A peer that reads nothing learns of the reset when it writes.
+  await until(() => {
+    if (!stopped.socket.destroyed) stopped.socket.write(get());
+    return stopped.socket.destroyed;
+  }, "the stopped peer to be cut");
+});
+
+test("a handler that throws after its answer began cuts the connection, and the listener lives on", async () => {
+  let requests = 0;
+  const listener = await open((exchange) => {
+    requests += 1;
+    if (requests > 1) return void exchange.reply(200, NO_HEADERS, "alive");
+    exchange.startStream(200, NO_HEADERS);
+    throw new Error("a bug");
+  });
+  const broken = dial(listener);
+  broken.socket.write(get());
+  await within(broken.closed, "the connection to be cut");
+  const next = dial(listener);
+  next.socket.write(get());
+  await until(() => next.received().includes("alive"), "the next answer");
+});
