@@ -1,11 +1,13 @@
 // PostgreSQL directories for tests: one server for a file of tests, a migrated database for each test.
 
 import { createNodeRuntime, createSilentLogger, Secret, type Logger } from "@moor/runtime";
-import { createTempDir, postgresMissing, startPostgres, type PostgresServer } from "@moor/testkit";
+import { createTempDir, postgresMissing, startPostgres, until, type PostgresServer } from "@moor/testkit";
+import { Client, type QueryResult } from "pg";
 import { afterAll, beforeAll, describe } from "vitest";
 import { openDirectory } from "../../packages/server/src/directory/open-directory.ts";
 import { PostgresLink } from "../../packages/server/src/directory/postgres-link.ts";
 import { migratePostgres } from "../../packages/server/src/directory/postgres-schema.ts";
+import type { Row } from "../../packages/server/src/directory/statements.ts";
 import type { OpenDirectory } from "../../packages/server/src/directory/sqlite-directory.ts";
 
 /** The node secret of every node under test. */
@@ -24,6 +26,46 @@ export function describePostgres(title: string, declare: (server: () => Postgres
     afterAll(() => server?.remove());
     declare(() => server as PostgresServer);
   });
+}
+
+/** Runs statements as the server's owner. */
+export async function runSql(server: PostgresServer, database: string, sql: string): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: server.url(database) });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const result: QueryResult | readonly QueryResult[] = await client.query(sql);
+    return [result].flat().at(-1)?.rows ?? [];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Makes `copy` of a database as a backup does, while its nodes live: they are cut and come back. */
+export async function copyDatabase(server: PostgresServer, database: string, copy: string): Promise<void> {
+  await cutOff(server, database);
+  await runSql(server, "postgres", `create database "${copy}" template "${database}"`);
+  await runSql(server, "postgres", `alter database "${database}" allow_connections true`);
+  await runSql(server, "postgres", `alter database "${copy}" allow_connections true`);
+}
+
+/** Puts `copy` in a database's place, as a restore or a failover that lost writes does. */
+export async function restoreDatabase(server: PostgresServer, database: string, copy: string): Promise<void> {
+  await cutOff(server, database);
+  await runSql(server, "postgres", `alter database "${database}" rename to "${database}_lost"`);
+  await runSql(server, "postgres", `alter database "${copy}" rename to "${database}"`);
+}
+
+async function cutOff(server: PostgresServer, database: string): Promise<void> {
+  await runSql(server, "postgres", `alter database "${database}" allow_connections false`);
+  await until(async () => {
+    const left = await runSql(
+      server,
+      "postgres",
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
+    );
+    return left.length === 0;
+  }, `the connections to ${database} to end`);
 }
 
 let databaseCount = 0;

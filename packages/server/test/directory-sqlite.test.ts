@@ -10,14 +10,27 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseKey } from "../src/directory/keys.ts";
 import { openSqliteDirectory, type OpenDirectory } from "../src/directory/sqlite-directory.ts";
 import { SqliteWriter, startWriterWorker } from "../src/directory/sqlite-writer.ts";
-import { directoryContract, expectCode, registerShards, UNKNOWN_TUNNEL } from "./directory-contract.ts";
+import {
+  directoryContract,
+  expectCode,
+  registerShards,
+  UNKNOWN_TUNNEL,
+  type OpenForTest,
+} from "./directory-contract.ts";
+import { fleetContract } from "./fleet-contract.ts";
+import { writerWithoutThread } from "./support/writer-without-thread.ts";
 
 const logger = createSilentLogger();
 
-directoryContract("SQLite", async () => {
+const openEmpty: OpenForTest = async () => {
   const runtime = new VirtualRuntime(7);
   const temp = await createTempDir("directory");
-  const { directory, replica } = await openSqliteDirectory({ dir: temp.path, runtime, logger });
+  const { directory, replica } = await openSqliteDirectory({
+    dir: temp.path,
+    runtime,
+    logger,
+    startWorker: writerWithoutThread,
+  });
   return {
     directory,
     replica,
@@ -27,7 +40,10 @@ directoryContract("SQLite", async () => {
       await temp.remove();
     },
   };
-});
+};
+
+directoryContract("SQLite", openEmpty);
+fleetContract("SQLite", openEmpty);
 
 describe("the embedded directory", () => {
   let temp: TempDir;

@@ -139,13 +139,17 @@ function registerImport(directory: Command): void {
           if (options.json === true) return printJson({ rows, residency: header.residency, dryRun: true });
           return printAnswer(`would import ${rows} rows of residency ${header.residency}`);
         }
-        await working(options, async (store, found) => {
-          const above = await knownRevision(options, found);
-          const report = await importDirectory(store, runtime, verified, readLines(path), above);
-          if (options.json === true) return printJson({ rows, ...report });
-          printAnswer(`imported ${rows} rows of residency ${header.residency}`);
-          printFence(report);
-        });
+        await working(
+          options,
+          async (store, found) => {
+            const above = await knownRevision(options, found);
+            const report = await importDirectory(store, runtime, verified, readLines(path), above);
+            if (options.json === true) return printJson({ rows, ...report });
+            printAnswer(`imported ${rows} rows of residency ${header.residency}`);
+            printFence(report);
+          },
+          true,
+        );
       }),
     );
 }
@@ -201,11 +205,12 @@ async function knownRevision(options: FenceOptions, { dataDir }: FoundLocation):
 function working(
   options: Common,
   work: (store: ToolStore, found: FoundLocation) => Promise<void>,
+  mayBeNew = false,
 ): Promise<void> {
   return reaching(async () => {
     const { openToolStore } = await tools();
     const found = await findLocation(options);
-    const store = await openToolStore({ location: found.location, runtime, logger: toolLogger() });
+    const store = await openToolStore({ location: found.location, runtime, logger: toolLogger() }, mayBeNew);
     try {
       await work(store, found);
     } finally {

@@ -46,6 +46,9 @@ const CHANNEL = "moor_changes";
 /** Longest time a change waits to be shown by this node's copy. Milliseconds. */
 const SHOWN_MS_MAX = 5_000;
 
+/** Longest time the answer to a renewal may take: a third of the default lease is 5 s. Milliseconds. */
+const LEASE_ANSWER_MS_MAX = 4_000;
+
 /** What a shared directory needs. */
 export interface PostgresDirectoryOptions extends Foundation {
   readonly url: Secret;
@@ -76,7 +79,11 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
 
     const link = (name: string, more: Partial<PostgresLinkOptions> = {}) =>
       new PostgresLink({ url: options.url, name: `moor ${name}`, logger, ...more });
-    const links = { changes: link("changes"), leases: link("leases"), reads: link("reads") };
+    const links = {
+      changes: link("changes"),
+      leases: link("leases", { answerMsMax: LEASE_ANSWER_MS_MAX }),
+      reads: link("reads"),
+    };
     const feed = new FeedReplica({
       link: feedLink(link, () => feed),
       sync: new ReplicaSync(db, replica),

@@ -11,7 +11,7 @@ import type { Row, SqlValue } from "./statements.ts";
 
 /** Longest time a statement, a lock or an idle transaction may take on the server. Milliseconds. */
 export const STATEMENT_MS_MAX = 5_000;
-/** Longest time an answer may take to arrive: above the server's own limit. Milliseconds. */
+/** Longest time an answer may take to arrive unless told otherwise: above the server's own limit. Milliseconds. */
 const ANSWER_MS_MAX = 6_000;
 /** Longest time a connection may take to be made. Milliseconds. */
 const CONNECT_MS_MAX = 5_000;
@@ -45,6 +45,8 @@ export interface PostgresLinkOptions {
   /** What the server shows this connection as, e.g. `moor feed`. */
   readonly name: string;
   readonly logger: Logger;
+  /** Longest time an answer may take to arrive. Milliseconds, default 6_000. */
+  readonly answerMsMax?: number;
   /** Called on each new connection before it is used. */
   readonly onConnect?: (session: PostgresSession) => Promise<void>;
   /** Called for each notification. */
@@ -96,7 +98,7 @@ export class PostgresLink {
       application_name: name,
       stream: () => socket,
       connectionTimeoutMillis: CONNECT_MS_MAX,
-      query_timeout: ANSWER_MS_MAX,
+      query_timeout: this.#options.answerMsMax ?? ANSWER_MS_MAX,
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });

@@ -22,7 +22,8 @@ import {
 } from "./residency.ts";
 import { createSqliteStatements } from "./sqlite-statements.ts";
 import { SqliteFeed, SqliteStore } from "./sqlite-store.ts";
-import { SqliteWriter } from "./sqlite-writer.ts";
+import { SqliteWriter, type WriterThread } from "./sqlite-writer.ts";
+import type { WriterSettings } from "./sqlite-writing.ts";
 import { READ } from "./statements.ts";
 import { TokenKeyVault } from "./token-key-vault.ts";
 
@@ -43,6 +44,8 @@ export interface SqliteDirectoryOptions extends Foundation {
   readonly nodeSecret?: Uint8Array | undefined;
   /** Largest size of the database, bytes; changes beyond it say directory_unavailable. Default 16 GiB. */
   readonly databaseBytesMax?: number;
+  /** Starts the writer's thread; for tests that do without one. */
+  readonly startWorker?: (settings: WriterSettings) => WriterThread;
 }
 
 /** An open directory. The replica is closed with the directory. */
@@ -70,6 +73,7 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
     runtime,
     logger,
     onCommitted: () => feed?.pull(),
+    startWorker: options.startWorker,
   });
   try {
     await writer.start();

@@ -4,7 +4,6 @@
 // I2  A promise settles only after `onCommitted` ran, so that this node's replica shows what it resolves for.
 // I3  When the thread dies, what was under way has an unknown outcome and says so; the next mutation starts a new thread.
 
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
@@ -12,7 +11,7 @@ import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { randomHex } from "./residency.ts";
 import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
-import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writer-worker.ts";
+import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writing.ts";
 
 /** Largest number of mutations in one transaction: bounds the time a batch holds the database. */
 const BATCH_MUTATIONS_MAX = 200;
@@ -30,8 +29,11 @@ export interface SqliteWriterOptions {
   /** Called after each commit, before its promises settle. */
   readonly onCommitted: () => void;
   /** Starts the thread. Default: a worker on sqlite-writer-worker. */
-  readonly startWorker?: (settings: WriterSettings) => Worker;
+  readonly startWorker?: ((settings: WriterSettings) => WriterThread) | undefined;
 }
+
+/** A thread as its asker sees it. */
+export type WriterThread = Pick<Worker, "on" | "once" | "postMessage" | "terminate">;
 
 interface Waiting {
   readonly mutation: Mutation;
@@ -42,8 +44,8 @@ interface Waiting {
 type WriterState =
   | { readonly kind: "stopped" }
   | { readonly kind: "starting" }
-  | { readonly kind: "idle"; readonly worker: Worker }
-  | { readonly kind: "busy"; readonly worker: Worker; readonly batch: readonly Waiting[] }
+  | { readonly kind: "idle"; readonly worker: WriterThread }
+  | { readonly kind: "busy"; readonly worker: WriterThread; readonly batch: readonly Waiting[] }
   | { readonly kind: "closed" };
 
 /** Commits mutations on the writer thread. */
@@ -100,7 +102,7 @@ export class SqliteWriter {
     this.#state = { kind: "closed" };
     beforeEnd();
     if (state.kind !== "idle" && state.kind !== "busy") return;
-    const exited = once(state.worker, "exit");
+    const exited = new Promise<void>((resolve) => void state.worker.once("exit", () => resolve()));
     tell(state.worker, { kind: "close" });
     await exited;
   }
@@ -123,7 +125,7 @@ export class SqliteWriter {
     return this.#waiting.splice(0, BATCH_MUTATIONS_MAX);
   }
 
-  #settle(worker: Worker, outcome: BatchOutcome): void {
+  #settle(worker: WriterThread, outcome: BatchOutcome): void {
     const state = this.#state;
     if (state.kind !== "busy" || state.worker !== worker) return;
     this.#state = { kind: "idle", worker };
@@ -152,7 +154,7 @@ export class SqliteWriter {
     }
   }
 
-  #died(worker: Worker): void {
+  #died(worker: WriterThread): void {
     const state = this.#state;
     if ((state.kind !== "idle" && state.kind !== "busy") || state.worker !== worker) return;
     this.#state = { kind: "stopped" };
@@ -166,7 +168,7 @@ export class SqliteWriter {
   }
 }
 
-function tell(worker: Worker, order: WriterOrder): void {
+function tell(worker: WriterThread, order: WriterOrder): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   worker.postMessage(order);
 }
@@ -178,7 +180,7 @@ export function startWriterWorker(settings: WriterSettings): Worker {
   return new Worker(url, { workerData: settings, execArgv: [] });
 }
 
-function firstReport(worker: Worker): Promise<WriterReport> {
+function firstReport(worker: WriterThread): Promise<WriterReport> {
   return new Promise((resolve) => {
     worker.once("message", resolve);
     worker.once("error", (error) => resolve({ kind: "not-opened", reason: error.name }));

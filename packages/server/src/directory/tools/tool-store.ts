@@ -3,8 +3,10 @@
 // I1  A tool holds an embedded directory alone: the node that uses it has to be stopped.
 // I2  `view` shows one unchanging state, however long the reader takes.
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Logger, Runtime } from "@moor/runtime";
+import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import { DATABASE_BYTES_MAX_DEFAULT } from "../sqlite-directory.ts";
 import { openDataFolder } from "../data-folder.ts";
 import type { DirectoryLocation } from "../open-directory.ts";
@@ -37,9 +39,14 @@ export interface ToolStore {
   close(): Promise<void>;
 }
 
-/** Opens a directory. Throws ConfigError for one that is in use or of another schema, ProtocolError when it is down. */
-export function openToolStore(options: ToolOptions): Promise<ToolStore> {
+/**
+ * Opens a directory. Throws ConfigError for one that is in use or of another schema, ProtocolError when it is down.
+ *
+ * @param mayBeNew makes an embedded directory where there is none yet; else a folder without one is refused
+ */
+export async function openToolStore(options: ToolOptions, mayBeNew = false): Promise<ToolStore> {
   const { location } = options;
+  if (location.kind === "sqlite" && !mayBeNew) assertHasDirectory(location.dir);
   return location.kind === "sqlite" ? openSqlite(location.dir, options) : openPostgres(options);
 }
 
@@ -64,6 +71,11 @@ export async function migrateDirectory(options: ToolOptions, isDryRun = false): 
   } finally {
     await link.close();
   }
+}
+
+function assertHasDirectory(dir: string): void {
+  if (existsSync(join(dir, "moor.sqlite"))) return;
+  throw new ConfigError("--data", `${dir}, which holds no directory`, "the data folder of a node");
 }
 
 async function openSqlite(dir: string, { runtime, logger }: ToolOptions): Promise<ToolStore> {
