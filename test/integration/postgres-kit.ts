@@ -4,7 +4,10 @@ import { createNodeRuntime, createSilentLogger, Secret, type Logger } from "@moo
 import { createTempDir, postgresMissing, startPostgres, until, type PostgresServer } from "@moor/testkit";
 import { Client, type QueryResult } from "pg";
 import { afterAll, beforeAll, describe } from "vitest";
-import { openDirectory } from "../../packages/server/src/directory/open-directory.ts";
+import {
+  openPostgresDirectory,
+  type PostgresDirectoryOptions,
+} from "../../packages/server/src/directory/postgres-directory.ts";
 import { PostgresLink } from "../../packages/server/src/directory/postgres-link.ts";
 import { migratePostgres } from "../../packages/server/src/directory/postgres-schema.ts";
 import type { Row } from "../../packages/server/src/directory/statements.ts";
@@ -91,19 +94,18 @@ export interface TestNode extends OpenDirectory {
 /** Opens `url` as one more node does, on real time. */
 export async function openNode(
   url: string,
-  more: { readonly dir?: string; readonly logger?: Logger; readonly residency?: string } = {},
+  more: Partial<Pick<PostgresDirectoryOptions, "dir" | "logger" | "residency" | "patience">> = {},
 ): Promise<TestNode> {
   const temp = more.dir === undefined ? await createTempDir("node") : undefined;
   const dir = more.dir ?? temp?.path ?? "";
-  const opened = await openDirectory(
-    { kind: "postgres", url: new Secret(url), dir },
-    {
-      runtime: createNodeRuntime(),
-      logger: more.logger ?? logger,
-      nodeSecret: NODE_SECRET,
-      residency: more.residency,
-    },
-  );
+  const opened = await openPostgresDirectory({
+    url: new Secret(url),
+    runtime: createNodeRuntime(),
+    logger,
+    nodeSecret: NODE_SECRET,
+    ...more,
+    dir,
+  });
   return {
     ...opened,
     dir,

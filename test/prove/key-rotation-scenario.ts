@@ -35,6 +35,7 @@ export async function runRotation(options: StageOptions, pace: Pace): Promise<Ro
     try {
       const ids = tunnels.map(({ id }) => id);
       const before = await revisionsOf(operator, ids);
+      await measure(fleet, pace, () => sleep(runtime, pace.warmUpMs));
       const verdict = await measure(fleet, pace, () => rotate(operator, pace.measuredMs / 4));
       const after = await revisionsOf(operator, ids);
       return {

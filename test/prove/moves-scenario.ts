@@ -7,13 +7,11 @@ import type { AgentMix } from "@moor/testkit/fleet-agents";
 import { moveRound, type MovesMade } from "@moor/testkit/fleet-moves";
 import type { FleetVerdict } from "@moor/testkit/fleet-verdict";
 import { createNodeRuntime, sleep } from "@moor/runtime";
-import { setStage, type Stage } from "./prove-stage.ts";
+import { setStage, type Stage, type StageOptions } from "./prove-stage.ts";
 import { below, equals, faultClaims, type Pace, type Scenario, type ScenarioResult } from "./scenario.ts";
 
 /** What a run with moves may differ in. */
-export interface MovesCase {
-  readonly directory: "sqlite" | "postgres";
-  readonly entryMode: "replica" | "bootstrap";
+export interface MovesCase extends StageOptions {
   readonly mix: AgentMix;
 }
 
@@ -40,6 +38,7 @@ export async function runMoves(which: MovesCase, pace: Pace): Promise<MovesRun> 
     const tunnels = await stage.cluster.createTunnels(pace.tunnels);
     const fleet = await startFleet({ tunnels, endpoints: stage.endpoints, mix: which.mix });
     try {
+      await measure(fleet, pace, () => sleep(runtime, pace.warmUpMs));
       const still = await measure(fleet, pace, () => sleep(runtime, pace.measuredMs));
       let moves: MovesMade | undefined;
       const moved = await measure(fleet, pace, async () => {

@@ -5,6 +5,7 @@
 import { startFleet } from "@moor/testkit/fleet";
 import type { FleetVerdict } from "@moor/testkit/fleet-verdict";
 import { errorOf, type OperatorClient } from "@moor/testkit/operator-client";
+import type { PostgresServer } from "@moor/testkit/postgres";
 import { until } from "@moor/testkit/within";
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { setStage, type Stage } from "./prove-stage.ts";
@@ -32,8 +33,9 @@ const FRESH_CALLS_PER_S = 8;
 const HEAL_MS_MAX = 30_000;
 
 /** Stops the database for `pace.outageMs` in the middle of a load. */
-export async function runOutage(pace: Pace): Promise<OutageRun> {
-  const stage = await setStage({ directory: "postgres", entryMode: "replica" });
+export async function runOutage(pace: Pace, server?: PostgresServer): Promise<OutageRun> {
+  const own = server === undefined ? {} : { server };
+  const stage = await setStage({ directory: "postgres", entryMode: "replica", ...own });
   try {
     const tunnels = await stage.cluster.createTunnels(pace.tunnels);
     const fresh = await stage.cluster.createTunnels(FRESH_TUNNELS);

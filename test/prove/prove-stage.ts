@@ -15,6 +15,8 @@ export interface StageOptions {
   /** Nodes reach the database through proxies. Default false. */
   readonly hasDatabaseProxies?: boolean;
   readonly nodeArgs?: readonly string[];
+  /** A server to make the database on; it is not taken down with the stage. Default: one of its own. */
+  readonly server?: PostgresServer;
 }
 
 export interface Stage {
@@ -30,11 +32,15 @@ export interface Stage {
 
 /** Starts a cluster with corrections on; with PostgreSQL a server of its own. */
 export async function setStage(options: StageOptions): Promise<Stage> {
-  const postgres = options.directory === "postgres" ? await startPostgres() : undefined;
+  const isShared = options.server !== undefined;
+  const postgres = options.directory === "postgres" ? (options.server ?? (await startPostgres())) : undefined;
+  const removeServer = async () => {
+    if (!isShared) await postgres?.remove();
+  };
   try {
     const cluster = await startCluster({
       nodes: nodesOf(options),
-      directory: postgres === undefined ? "sqlite" : { postgresUrl: await postgres.createDatabase("moor") },
+      directory: postgres === undefined ? "sqlite" : { postgresUrl: await newDatabase(postgres) },
       corrections: true,
       ...(options.nodeArgs === undefined ? {} : { nodeArgs: options.nodeArgs }),
     });
@@ -45,14 +51,22 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       operators: cluster.nodes.filter((node) => !node.isBootstrap).map(({ operator }) => operator),
       strike: async () => {
         await cluster.stop();
-        await postgres?.remove();
+        await removeServer();
       },
     };
   } catch (error) {
-    await postgres?.remove();
+    await removeServer();
     throw error;
   }
 }
+
+/** An empty database that no other stage of this process uses; gives its URL. */
+function newDatabase(server: PostgresServer): Promise<string> {
+  databaseCount += 1;
+  return server.createDatabase(`stage_${databaseCount}`);
+}
+
+let databaseCount = 0;
 
 /** The nodes that clients use: the bootstrap ones where there are any, else all. */
 function clientEntries(cluster: Cluster, { entryMode }: StageOptions): readonly ClusterNode[] {

@@ -6,6 +6,8 @@ import { faultsOf, type FleetVerdict } from "@moor/testkit/fleet-verdict";
 
 /** How long and how hard a scenario runs. */
 export interface Pace {
+  /** Time a load runs before anything is measured: everything is compiled and connected then. Milliseconds. */
+  readonly warmUpMs: number;
   /** Time a load is measured for. Milliseconds. */
   readonly measuredMs: number;
   /** Times each tunnel is moved in that time. */
@@ -23,6 +25,7 @@ export interface Pace {
 
 /** What issue and design promise: 60 s, 150 calls/s, every tunnel moved 10 times. */
 export const FULL_PACE: Pace = {
+  warmUpMs: 3_000,
   measuredMs: 60_000,
   moveTimes: 10,
   tunnels: 20,
