@@ -5,7 +5,7 @@
 import { createPlacementKnowledge, type PlacementKnowledge } from "./entry/placement-knowledge.ts";
 import { bootstrapTenants } from "./entry/bootstrap-tenants.ts";
 import type { NodeKnowledge } from "./node-core.ts";
-import { HeardTopology } from "./peer/topology-message.ts";
+import type { HeardTopology } from "./peer/topology-message.ts";
 import { choosePlacement } from "./directory/placement-choice.ts";
 import type { ShardId } from "./directory/directory.ts";
 

@@ -7,14 +7,12 @@ import {
   HEADER,
   parseCapabilities,
   parseInstanceId,
-  ProtocolError,
   type InstanceId,
 } from "@moor/protocol";
 import { JSON_TYPE, NO_STORE, type HttpExchange } from "../http/http-exchange.ts";
 import { replyError, type Refusal } from "../http/reply-error.ts";
 import { mintId } from "../mint-id.ts";
 import type { KnownPlacement, PollId } from "../peer/peer-link.ts";
-import { RETRY_AFTER_S } from "../server-limits.ts";
 import { openPollingToken } from "../tokens/polling-token.ts";
 import { authenticateAgent, type AuthenticatedAgent } from "./authenticate.ts";
 import type { CallTable } from "./call-table.ts";

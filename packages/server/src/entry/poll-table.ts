@@ -8,7 +8,7 @@
 // I4  A poll whose owner cannot be reached is parked within its time, not failed.
 // I5  A leaving node holds no poll, but hands out what is queued: those calls can end nowhere else.
 
-import { encodeCorrectionBody, HEADER, ProtocolError, type InstanceId, type TunnelId } from "@moor/protocol";
+import { encodeCorrectionBody, HEADER, ProtocolError, type TunnelId } from "@moor/protocol";
 import type { TimerHandle } from "@moor/runtime";
 import { JSON_TYPE, NO_STORE, type HttpExchange } from "../http/http-exchange.ts";
 import { replyError } from "../http/reply-error.ts";

@@ -99,7 +99,7 @@ function createListenerServer(
   if (tls === undefined) return { server: createServer(serverOptions, serve), stop: () => {} };
   const pair = readListenerCertificate(tls, "public.tls");
   const server = createTlsServer({ ...serverOptions, ...pair, ALPNProtocols: ["http/1.1"] }, serve);
-  return { server: server as unknown as Server, stop: followCertificate(server, tls, options) };
+  return { server, stop: followCertificate(server, tls, options) };
 }
 
 /** Answers that are still being written reach their peers; connections that fall idle meanwhile end. */

@@ -30,8 +30,13 @@ export function applyChange(
       return applyPlacement(change.id as TunnelId, parts);
     case "key":
       return applyKey(change.id, parts);
-    default:
-      return; // Keys of the ring, shards and nodes are read when they are needed.
+    case "token-key":
+    case "shard":
+    case "node":
+    case "move":
+    case "job":
+    case "residency":
+      return; // Read when they are needed.
   }
 }
 

@@ -4,10 +4,10 @@
 // I1  The move id is minted before the commit: after a lost COMMIT the directory is asked whether it was made.
 // I2  The new owner hears of it before the old one lets go, so that what is handed over finds it ready.
 
-import { isProtocolError, ProtocolError, type TunnelId } from "@moor/protocol";
+import { isProtocolError, type ProtocolError, type TunnelId } from "@moor/protocol";
 import { sleep, type Logger, type Runtime } from "@moor/runtime";
 import type { Directory } from "../directory/directory.ts";
-import type { MadeMove, ShardId } from "../directory/records.ts";
+import type { MadeMove } from "../directory/records.ts";
 import type { RawHead } from "../peer/peer-messages.ts";
 import type { Reply } from "../peer/peer-requests.ts";
 import type { Topology } from "../peer/topology.ts";
@@ -125,7 +125,7 @@ function byOwnerNode(
 ): ReadonlyMap<string, readonly PlacementNews[]> {
   const byNode = new Map<string, PlacementNews[]>();
   for (const { tenant, placement } of moves) {
-    const node = options.topology.nodeOf(placement.shard as ShardId);
+    const node = options.topology.nodeOf(placement.shard);
     if (node === undefined) continue;
     const items = byNode.get(node) ?? [];
     items.push({ tenant: tenant as TunnelId, placement });
