@@ -14,11 +14,18 @@ const SETTLE_INTERVAL_MS = 1_000;
 /** Answers "no such move" in a row that count: a commit that was on its way has arrived by the second. */
 const ABSENT_ANSWERS = 2;
 
+/** What settling needs. */
+export interface MoveSettlement {
+  readonly client: Pick<FleetClient, "move" | "showMove">;
+  readonly runtime: Runtime;
+  /** Tells the reader why it takes longer. */
+  readonly say: (text: string) => void;
+}
+
 /** The move that was made. Rejects with RefusedError when it was not, or when that stays unknown. */
 export async function settleMove(
-  client: Pick<FleetClient, "move" | "showMove">,
   order: Parameters<FleetClient["move"]>[0],
-  runtime: Runtime,
+  { client, runtime, say }: MoveSettlement,
 ): Promise<MoveJson> {
   try {
     return await client.move(order);
@@ -26,6 +33,7 @@ export async function settleMove(
     const id = error instanceof RefusedError ? error.data["move"] : undefined;
     if (error instanceof UnreachableError) throw lostWith(error, order.tenant);
     if (typeof id !== "string") throw error;
+    say(`The directory was lost in the middle; asking whether ${id} was made …`);
     return lookUp(client, id, runtime);
   }
 }

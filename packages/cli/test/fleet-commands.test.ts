@@ -161,10 +161,20 @@ test("a move says what it did, who did it, and how to undo it", async () => {
   expect(jsonOf(json)).toEqual(MOVE);
 });
 
-test("a dry run moves nobody", async () => {
-  const run = await runAgainst(() => [200, WHERE], "move", TENANT, "--to", "s2", "--dry-run");
-  expect(run.asked.map(({ method }) => method)).toEqual(["GET"]);
+test("a dry run moves nobody, and refuses what the move would be refused for", async () => {
+  const shards = [SHARD, { ...SHARD, id: "s2" }, { ...SHARD, id: "s3", state: "down" }];
+  const answer = ({ path }: Asked): OperatorReply =>
+    path.startsWith("/v1/shards") ? [200, { shards, next: null }] : [200, WHERE];
+  const dryRun = (to: string) => runAgainst(answer, "move", TENANT, "--to", to, "--dry-run");
+  const run = await dryRun("s2");
+  expect(run.asked.map(({ method }) => method)).toEqual(["GET", "GET"]);
   expect(run.stdout).toBe(`would move ${TENANT} from s1 to s2\n`);
+  const down = await dryRun("s3");
+  expect([down.code, down.stderr]).toEqual([
+    1,
+    "moor: refused (conflict): shard s3 is not a live one besides s1\n",
+  ]);
+  expect((await dryRun("s9")).stderr).toBe("moor: refused (shard_not_found): there is no shard s9\n");
 });
 
 test("a refused move ends with 1 and the reason", async () => {

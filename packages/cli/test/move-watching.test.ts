@@ -97,9 +97,12 @@ async function settleWith(answers: readonly (MoveJson | RefusedError)[]) {
       return answer;
     },
   };
-  const settled = settleMove(client, { tenant: "t", to: "s2" }, runtime).catch((error: unknown) => error);
+  const said: string[] = [];
+  const settlement = { client, runtime, say: (text: string) => void said.push(text) };
+  const settled = settleMove({ tenant: "t", to: "s2" }, settlement).catch((error: unknown) => error);
   await runtime.advanceAsync(70_000);
   const outcome: unknown = await settled;
+  expect(said).toEqual([expect.stringContaining("asking whether move_1 was made")]);
   return { outcome, asked: at };
 }
 
@@ -119,9 +122,8 @@ test("a move nobody can be asked about for a minute stays unknown, with how to a
 });
 
 test("a plain refusal is not looked up", async () => {
-  const client = {
-    move: () => Promise.reject(down),
-    showMove: () => Promise.reject(new Error("not to be asked")),
-  };
-  await expect(settleMove(client, { tenant: "t", to: "s2" }, createNodeRuntime())).rejects.toBe(down);
+  const unasked = () => Promise.reject(new Error("not to be asked"));
+  const client = { move: () => Promise.reject(down), showMove: unasked };
+  const settlement = { client, runtime: createNodeRuntime(), say: () => {} };
+  await expect(settleMove({ tenant: "t", to: "s2" }, settlement)).rejects.toBe(down);
 });

@@ -7,7 +7,7 @@
 import type { Command } from "commander";
 import { createNodeRuntime } from "@moor/runtime";
 import { RefusedError } from "../exit-code.ts";
-import { FleetClient, type JobJson } from "../fleet-client.ts";
+import { FleetClient, type JobJson, type ShardJson } from "../fleet-client.ts";
 import { jobAnswer, moveAnswer } from "../fleet-output.ts";
 import { watchJob } from "../job-watch.ts";
 import { readMoveOrder, type MoveOrderOptions } from "../move-order.ts";
@@ -79,12 +79,13 @@ async function moveOne(client: FleetClient, tenant: string, to: string, options:
   const { reason, json } = options;
   const before = await client.where(tenant);
   if (options.dryRun === true) {
+    await findTargets(client, before.shard, to);
     if (json === true) return printJson({ tenant, from: before.shard, to, dryRun: true });
     printAnswer(`would move ${tenant} from ${before.shard} to ${to}`);
     return printMessage("Nothing was changed.");
   }
   const order = reason === undefined ? { tenant, to } : { tenant, to, reason };
-  const move = await settleMove(client, order, createNodeRuntime());
+  const move = await settleMove(order, { client, runtime: createNodeRuntime(), say: printMessage });
   if (json === true) return printJson(moveAnswer(move));
   printAnswer(`moved ${tenant} from ${move.from ?? "nowhere"} to ${move.to} at revision ${move.revision}`);
   printMessage(`To undo: moor move ${tenant} --to ${move.from ?? before.shard}`);
@@ -109,20 +110,32 @@ async function foretell(
   rate: number,
   options: MoveOptions,
 ): Promise<void> {
-  const { items } = await client.listShards();
-  const source = items.find(({ id }) => id === from);
-  if (source === undefined) throw new RefusedError("shard_not_found", `there is no shard ${from}`);
-  const live = items.filter(({ id, state }) => state === "live" && id !== from).map(({ id }) => id);
-  const targets = to === undefined ? live : live.filter((id) => id === to);
-  if (targets.length === 0) {
-    const why = to === undefined ? `no shard but ${from} is live` : `shard ${to} is not live`;
-    throw new RefusedError("conflict", why);
-  }
+  const { source, targets } = await findTargets(client, from, to);
   const total = source.tunnels + source.homes;
   const seconds = Math.ceil(total / rate);
   if (options.json === true) return printJson({ from, targets, total, seconds, dryRun: true });
   printAnswer(`would move ${total} from ${from} to ${targets.join(", ")} in about ${seconds} s`);
   printMessage("Nothing was changed.");
+}
+
+/** A shard and those that its tenants would go to. Throws RefusedError as the order itself would be refused. */
+async function findTargets(
+  client: FleetClient,
+  from: string,
+  to: string | undefined,
+): Promise<{ readonly source: ShardJson; readonly targets: readonly string[] }> {
+  const { items } = await client.listShards();
+  const source = items.find(({ id }) => id === from);
+  if (source === undefined) throw new RefusedError("shard_not_found", `there is no shard ${from}`);
+  if (to !== undefined && !items.some(({ id }) => id === to)) {
+    throw new RefusedError("shard_not_found", `there is no shard ${to}`);
+  }
+  const live = items.filter(({ id, state }) => state === "live" && id !== from).map(({ id }) => id);
+  const targets = to === undefined ? live : live.filter((id) => id === to);
+  if (targets.length > 0) return { source, targets };
+  const why =
+    to === undefined ? `no shard but ${from} is live` : `shard ${to} is not a live one besides ${from}`;
+  throw new RefusedError("conflict", why);
 }
 
 /** A job that runs is watched; one that ended before its work was done begins anew with what is left. */
