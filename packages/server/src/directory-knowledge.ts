@@ -16,18 +16,22 @@ export function directoryKnowledge(
   options: { readonly runtime: Runtime; readonly logger: Logger },
 ): { readonly knowledge: NodeKnowledge; readonly seen: SeenRecorder } {
   const seen = new SeenRecorder(directory, options.runtime, options.logger);
+  const placements = createPlacementKnowledge(replicaPlacements(replica), (revision) =>
+    replica.noteRevision(revision),
+  );
   const knowledge: NodeKnowledge = {
     tenants: () => replicaTenants(replica),
-    placements: createPlacementKnowledge(replicaPlacements(replica), (revision) =>
-      replica.noteRevision(revision),
-    ),
+    placements,
     topology: replicaTopology(replica),
     ring: replica,
     // An entry that knows every placement serves every poll through its owner: nothing is left to correct.
     isCorrecting: () => false,
     wasSeen: (tunnel) => {
-      const isSeen = replica.tunnel(tunnel)?.isSeen;
-      return isSeen === false ? wasMovedJustNow(replica, tunnel, options.runtime) : isSeen;
+      const shown = replica.tunnel(tunnel);
+      if (shown === undefined || shown.isSeen) return shown?.isSeen;
+      // A replica that is behind on where a tunnel lives may be behind on whether it was seen.
+      const isBehind = (placements.best(tunnel)?.revision ?? 0) > shown.placement.revision;
+      return isBehind ? undefined : wasMovedJustNow(replica, tunnel, options.runtime);
     },
     noteSeen: (tunnel) => seen.note(tunnel),
     isKeyRevoked: (keyId) => replica.key(keyId)?.isRevoked ?? false,
