@@ -10,7 +10,7 @@ import { createMigrated, describePostgres, openNode, runSql, type TestNode } fro
 
 const runtime = createNodeRuntime();
 /** Limits of seconds are tested in less. */
-const patience = { answerMsMax: 4_000, lookUpMsMax: 2_000 } as const;
+const patience = { answerMsMax: 2_500, lookUpMsMax: 2_000 } as const;
 const WAIT = { timeout: 20_000, interval: 20 } as const;
 
 /** Makes every commit of a move wait in the middle: the moment that a test cuts. */

@@ -154,7 +154,7 @@ export interface Directory {
   /**
    * Renews the leases of a node and of these shards of its, on a connection of its own. `seq` is what its replica
    * shows. `conflict` when the node was started anew since; a directory that does not answer is `directory_unavailable`
-   * after 4 s, 9 s where a connection has to be made first.
+   * after 4 s, 8 s where a connection has to be made first.
    */
   renewLeases(lease: {
     readonly node: NodeId;

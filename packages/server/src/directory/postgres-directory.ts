@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Logger, Runtime, Secret } from "@moor/runtime";
+import { ConfigError, type Logger, type Runtime, type Secret } from "@moor/runtime";
 import { textAt } from "./columns.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { FeedReplica } from "./feed-replica.ts";
@@ -58,6 +58,13 @@ export interface PostgresDirectoryOptions extends Foundation {
   readonly logger: Logger;
   /** 32 bytes, the same at every node of the residency. Default: those of `node.secret` in the folder. */
   readonly nodeSecret?: Uint8Array | undefined;
+  /** Shorter waits, for tests. */
+  readonly patience?: {
+    /** Longest time an answer may take, milliseconds. */
+    readonly answerMsMax?: number;
+    /** How long a COMMIT without an answer is looked up, milliseconds. */
+    readonly lookUpMsMax?: number;
+  };
 }
 
 /** Opens the directory at `options.url`, founding it if need be. Throws as `openDirectory`. */
@@ -77,8 +84,10 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
     const residency = watermark?.residency ?? options.residency;
     if (residency !== undefined) assertSameResidency(options.residency, residency);
 
+    const { patience } = options;
+    const answers = patience?.answerMsMax === undefined ? {} : { answerMsMax: patience.answerMsMax };
     const link = (name: string, more: Partial<PostgresLinkOptions> = {}) =>
-      new PostgresLink({ url: options.url, name: `moor ${name}`, logger, ...more });
+      new PostgresLink({ url: options.url, name: `moor ${name}`, logger, ...more, ...answers });
     const links = {
       changes: link("changes"),
       leases: link("leases", { answerMsMax: LEASE_ANSWER_MS_MAX }),
@@ -98,7 +107,7 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
     closers.unshift(() => feed.close(), ...Object.values(links).map((each) => () => each.close()));
     await reachAuthority({ ...options, vault, feed, changes: links.changes, hasCopy: replica.seq > 0 });
     assertSecretFits(db, replica, vault);
-    const writer = createWriter(links.changes, feed, runtime, logger);
+    const writer = createWriter(links.changes, feed, options);
     const store = new PostgresStore({ writer, links, feed, replica, release: () => folder.release() });
     return { directory: createDirectory(new DirectoryParts({ store, replica, runtime, vault })), replica };
   } catch (error) {
@@ -110,14 +119,14 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
 function createWriter(
   link: PostgresLink,
   feed: FeedReplica,
-  runtime: Runtime,
-  logger: Logger,
+  { runtime, logger, patience }: PostgresDirectoryOptions,
 ): PostgresWriter {
   return new PostgresWriter({
     link,
     runtime,
     logger,
     seen: () => feed.seen,
+    lookUpMsMax: patience?.lookUpMsMax,
     onCommitted: (seq) => {
       // Unheard, it costs a second: a database without notifications is served as well.
       link.use((session) => session.rows("select pg_notify($1, '')", [CHANNEL])).catch(() => {});
@@ -171,9 +180,14 @@ async function found(
     tx: randomHex(runtime, 8),
     wallMs: runtime.wallMs(),
   });
-  // A conflict is another node that founded it meanwhile.
   if (outcome.kind === "failed") throw new PostgresFailure("statement", outcome.reason);
   if (outcome.kind === "unanswered") throw new PostgresFailure("connection", outcome.reason);
+  const [made] = outcome.result.outcomes;
+  if (made?.kind !== "refused") return;
+  // Another node may have founded it meanwhile.
+  const again = await changes.use((session) => session.rows(READ.head));
+  if (again.length > 0) return;
+  throw new ConfigError("directory", `a database (${made.message})`, "one that is whole, or empty");
 }
 
 /** The copy's file; a copy of another schema is begun anew. */

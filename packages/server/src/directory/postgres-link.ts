@@ -46,7 +46,7 @@ export interface PostgresLinkOptions {
   readonly name: string;
   readonly logger: Logger;
   /** Longest time an answer may take to arrive. Milliseconds, default 6_000. */
-  readonly answerMsMax?: number;
+  readonly answerMsMax?: number | undefined;
   /** Called on each new connection before it is used. */
   readonly onConnect?: (session: PostgresSession) => Promise<void>;
   /** Called for each notification. */
@@ -91,14 +91,14 @@ export class PostgresLink {
   }
 
   async #connect(): Promise<Connection> {
-    const { url, name, onConnect, onNotify, logger } = this.#options;
+    const { url, name, onConnect, onNotify, logger, answerMsMax = ANSWER_MS_MAX } = this.#options;
     const socket = new Socket();
     const client = new Client({
       connectionString: url.reveal(),
       application_name: name,
       stream: () => socket,
-      connectionTimeoutMillis: CONNECT_MS_MAX,
-      query_timeout: this.#options.answerMsMax ?? ANSWER_MS_MAX,
+      connectionTimeoutMillis: Math.min(CONNECT_MS_MAX, answerMsMax),
+      query_timeout: answerMsMax,
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });

@@ -14,7 +14,7 @@ import { databaseMs, runStepsOn } from "./postgres-batch.ts";
 import { PostgresFailure, type PostgresLink } from "./postgres-link.ts";
 import type { PostgresWriter } from "./postgres-writer.ts";
 import type { Query, Row } from "./statements.ts";
-import { unavailable, type Store } from "./store.ts";
+import { unreachable, type Store } from "./store.ts";
 
 /** The store of a shared directory. */
 export class PostgresStore implements Store {
@@ -87,7 +87,7 @@ export async function asked<Value>(ask: () => Promise<Value>): Promise<Value> {
   try {
     return await ask();
   } catch (error) {
-    if (error instanceof PostgresFailure) throw unavailable(`the database failed (${error.reason})`);
+    if (error instanceof PostgresFailure) throw unreachable(`the database failed (${error.reason})`);
     throw error;
   }
 }

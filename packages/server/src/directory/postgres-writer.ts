@@ -19,7 +19,7 @@ import { outcomeUnknown, unavailable } from "./store.ts";
 const BATCH_MUTATIONS_MAX = 50;
 /** Mutations that may wait; more are refused at once. */
 const WAITING_MUTATIONS_MAX = 10_000;
-/** How long a COMMIT without an answer is looked up before its outcome is unknown. Milliseconds. */
+/** How long a COMMIT without an answer is looked up, unless told otherwise, before its outcome is unknown. Milliseconds. */
 const LOOK_UP_MS_MAX = 10_000;
 /** Pause between look-ups. Milliseconds. */
 const LOOK_UP_INTERVAL_MS = 250;
@@ -33,6 +33,8 @@ export interface PostgresWriterOptions {
   readonly seen: () => BatchOptions["seen"];
   /** Called after each commit with the number of its newest change, before its promises settle; false = not shown yet. */
   readonly onCommitted: (seq: number) => Promise<boolean>;
+  /** How long a COMMIT without an answer is looked up. Milliseconds, default 10_000. */
+  readonly lookUpMsMax?: number | undefined;
 }
 
 interface Waiting {
@@ -108,8 +110,8 @@ export class PostgresWriter {
   /** Whether a transaction was committed after all. Rejects with `directory_unavailable`, outcome unknown. */
   async #lookUp({ firstSeq }: BatchResult, tx: string): Promise<boolean> {
     if (firstSeq === undefined) throw outcomeUnknown("the database was lost during the commit");
-    const { link, runtime } = this.#options;
-    const endMs = runtime.monotonicMs() + LOOK_UP_MS_MAX;
+    const { link, runtime, lookUpMsMax = LOOK_UP_MS_MAX } = this.#options;
+    const endMs = runtime.monotonicMs() + lookUpMsMax;
     while (runtime.monotonicMs() < endMs) {
       try {
         return await link.use((session) => wasCommitted(session, firstSeq, tx));

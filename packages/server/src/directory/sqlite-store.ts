@@ -18,7 +18,7 @@ import { reasonOf } from "./sqlite-batch.ts";
 import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
 import type { SqliteWriter } from "./sqlite-writer.ts";
 import { READ, type Query, type Row } from "./statements.ts";
-import { unavailable, type Store } from "./store.ts";
+import { unreachable, type Store } from "./store.ts";
 import { readWatermark, regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
 
 /** Changes read at once. */
@@ -178,7 +178,7 @@ export class SqliteStore implements Store {
     try {
       return this.#statements.all(asked.sql, asked.params);
     } catch (error) {
-      throw unavailable(reasonOf(error));
+      throw unreachable(reasonOf(error));
     }
   }
 

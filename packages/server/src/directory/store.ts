@@ -26,6 +26,13 @@ export function unavailable(reason: string): ProtocolError {
   return new ProtocolError("directory_unavailable", { message: `changes are not possible now: ${reason}` });
 }
 
+/** The directory could not be asked, and `reason` says why. */
+export function unreachable(reason: string): ProtocolError {
+  return new ProtocolError("directory_unavailable", {
+    message: `the directory cannot be asked now: ${reason}`,
+  });
+}
+
 /** Whether something was changed could not be found out. */
 export function outcomeUnknown(reason: string): ProtocolError {
   return new ProtocolError("directory_unavailable", {
