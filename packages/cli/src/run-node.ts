@@ -2,6 +2,7 @@
 //
 // I1  The first SIGTERM or SIGINT ends it politely with 0, within the grace; before it serves, at once.
 // I2  A second one ends it at once, with 1.
+// I3  A node whose identity another process took ends by itself, with 1.
 
 import type { MoorNode } from "@moor/server";
 import { EXIT_CODE } from "./exit-code.ts";
@@ -28,8 +29,10 @@ export async function runNode({ start, announce, graceMs, isQuiet }: NodeRun): P
   // Nothing has been promised to anybody yet, and a start may wait long for its database.
   if (typeof started === "string") process.exit(EXIT_CODE.done);
   announce(started);
-  await signals.first;
-  if (!isQuiet) printMessage("Stopping; once more to stop at once.");
+  const cause = await Promise.race([signals.first, started.replaced.then(() => "replaced" as const)]);
+  if (cause === "replaced") printMessage("Another process runs under this node's id: this one stops.");
+  else if (!isQuiet) printMessage("Stopping; once more to stop at once.");
   await started.close({ graceMs });
   signals.release();
+  if (cause === "replaced") process.exitCode = EXIT_CODE.refused;
 }

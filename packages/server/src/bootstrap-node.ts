@@ -39,6 +39,7 @@ export async function startBootstrapNode(options: NodeOptions, incarnation: Entr
     operatorUrl: "",
     internalUrl: bootstrap.internalUrl,
     dataDir: options.dataDir,
+    replaced: new Promise(() => {}),
     close: ({ graceMs = CLOSE_GRACE_MS } = {}) => bootstrap.close(graceMs),
   };
 }

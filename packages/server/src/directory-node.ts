@@ -58,6 +58,7 @@ export async function startDirectoryNode(
     operatorUrl: node.operatorUrl,
     internalUrl: node.internalUrl,
     dataDir: options.dataDir,
+    replaced: node.replaced,
     close: ({ graceMs = CLOSE_GRACE_MS } = {}) => node.close(graceMs),
   };
 }
@@ -85,6 +86,7 @@ class DirectoryNode {
   #isReady = false;
   #isLeaving = false;
   #closing: Promise<void> | undefined;
+  readonly #replaced = Promise.withResolvers<void>();
 
   constructor(options: NodeOptions, incarnation: EntryId, directory: Directory, replica: Replica) {
     const { node, runtime, logger, internal } = options;
@@ -113,9 +115,19 @@ class DirectoryNode {
     });
     const identity = { node: node.id, incarnation, runtime, logger };
     const shards = node.shards.map(({ id }) => id);
-    this.#leases = new LeaseRenewer({ ...identity, directory, replica, shards });
+    this.#leases = new LeaseRenewer({
+      ...identity,
+      directory,
+      replica,
+      shards,
+      onReplaced: () => this.#replaced.resolve(),
+    });
     this.#leaseWatch = new LeaseWatch({ replica, runtime });
     this.#jobs = new MoveJobRunner({ ...identity, directory, replica, mover: this.#mover });
+  }
+
+  get replaced(): Promise<void> {
+    return this.#replaced.promise;
   }
 
   get endpoint(): string {

@@ -20,6 +20,8 @@ export interface MoorNode {
   /** Where other nodes dial it; empty for a node without peers. */
   readonly internalUrl: string;
   readonly dataDir: string;
+  /** Resolves when another process took this node's identity: this one owns nothing any more and is to be closed. */
+  readonly replaced: Promise<void>;
   /** Leaves politely: resolves when everything is closed. `graceMs` bounds the wait for held calls, default 70 s. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
