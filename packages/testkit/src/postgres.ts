@@ -10,7 +10,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { collectLines, type LineLog } from "./line-log.ts";
 import { findFreePort } from "./ports.ts";
-import { preparePostgres, UNPRIVILEGED_ID, type PostgresBinaries } from "./postgres-binaries.ts";
+import {
+  BINARIES_PREFIX,
+  preparePostgres,
+  UNPRIVILEGED_ID,
+  type PostgresBinaries,
+} from "./postgres-binaries.ts";
 import { until, within } from "./within.ts";
 
 /** A server under test. */
@@ -113,6 +118,7 @@ class Server implements PostgresServer {
     this.thaw();
     await this.kill();
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
+    this.#binaries.release();
   }
 
   async #end(signal: () => void): Promise<void> {
@@ -162,10 +168,10 @@ async function ready(log: LineLog): Promise<void> {
   await log.waitFor(READY, START_MS_MAX);
 }
 
-/** Stops servers whose tests were killed, and deletes their folders. */
+/** Stops servers whose tests were killed, and deletes what they left. */
 function sweepAbandoned(): void {
   for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(FOLDER_PREFIX)) continue;
+    if (!name.startsWith(FOLDER_PREFIX) && !name.startsWith(BINARIES_PREFIX)) continue;
     const dir = path.join(tmpdir(), name);
     const owner = readPid(path.join(dir, "owner.pid"));
     if (owner === undefined || existsSync(`/proc/${owner}`)) continue;
