@@ -169,12 +169,13 @@ test("P9 · a connection that breaks is told at both ends and made again", async
 });
 
 /** Starts a listed node `a` and one that claims to be `b`; gives what `a` and the other had to say, without a link. */
-async function expectRefused(options: RealNodeOptions, files: ClusterFiles, said: RegExp): Promise<void> {
+async function expectRefused(options: RealNodeOptions, files: ClusterFiles, said: RegExp) {
   const a = await startNode("a", { tls: files.node("a") });
   const b = await startNode("b", options);
   introduce(a, b);
   await until(() => [...a.lines, ...b.lines].some((line) => said.test(line)), `a line like ${String(said)}`);
   expect([a.network.peers(), b.network.peers()]).toEqual([[], []]);
+  return { a, b };
 }
 
 test("P5 · a certificate of another authority is refused", async () => {
@@ -186,7 +187,12 @@ test("P5 · a certificate of another authority is refused", async () => {
 test("P5 · a node whose own authority is right and whose certificate is not is refused by the other side", async () => {
   const files = new ClusterFiles(dir.path);
   const tls = { ...new ClusterFiles(dir.path, { ca: "other" }).node("b"), caFile: files.node("a").caFile };
-  await expectRefused({ tls }, files, /peer-refused certificate UNABLE_TO_VERIFY/);
+  const { a, b } = await expectRefused({ tls }, files, /peer-refused certificate UNABLE_TO_VERIFY/);
+  await until(
+    () => b.warnings.includes("peer-unreachable certificate-refused"),
+    "the other side to hear of it",
+  );
+  expect(a.warnings.filter((line) => line.startsWith("peer-refused"))).toHaveLength(1);
 });
 
 test("P5 · a certificate that has expired is refused", async () => {

@@ -19,6 +19,7 @@ export const LINK_ENDS = [
   "wrong-node",
   "same-node",
   "certificate-mismatch",
+  "certificate-refused", // only ever received: TLS of the accepting side found the certificate wanting
 ] as const;
 /** Why a link ended; sent as text in a close frame. */
 export type LinkEnd = (typeof LINK_ENDS)[number];

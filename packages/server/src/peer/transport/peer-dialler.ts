@@ -37,7 +37,8 @@ export class PeerDialler {
   #state: State = { kind: "resting" };
   #failures = 0;
   #upAtMs: number | undefined;
-  #lastSaid: string | undefined;
+  /** Causes that were warned about since the last link: their number is that of error codes. */
+  readonly #said = new Set<string>();
 
   constructor(url: string, options: PeerDiallerOptions) {
     this.#url = url;
@@ -72,7 +73,7 @@ export class PeerDialler {
   linkUp(): void {
     this.rest();
     this.#upAtMs = this.#options.runtime.monotonicMs();
-    this.#lastSaid = undefined;
+    this.#said.clear();
   }
 
   /** The link that was up is not any more. */
@@ -87,9 +88,9 @@ export class PeerDialler {
     const { logger, nodeId } = this.#options;
     const what = `${by} ${reason} ${cause ?? ""}`;
     const fields = { peer: nodeId, url: this.#url, by, reason, cause };
-    if (what === this.#lastSaid) logger.debug("peer-unreachable", fields);
-    else logger.warn("peer-unreachable", fields);
-    this.#lastSaid = what;
+    if (this.#said.has(what)) return logger.debug("peer-unreachable", fields);
+    this.#said.add(what);
+    logger.warn("peer-unreachable", fields);
   }
 
   #dial(): void {
