@@ -106,7 +106,6 @@ export class PeerRouter implements AnswerRelay {
     if (before !== undefined && before !== entry) this.#forget(before);
     this.#incarnations.set(peer.nodeId, entry);
     this.#peersByEntry.set(entry, peer);
-    this.#options.logger.info("peer-up", { peer: peer.nodeId, incarnation: entry });
     this.#outbox.flush(entry);
     this.#options.entry().shardsChanged(this.#options.topology.shardsOf(peer.nodeId));
   }
@@ -114,7 +113,6 @@ export class PeerRouter implements AnswerRelay {
   #down(peer: Peer): void {
     const entry = peer.incarnation as EntryId;
     if (this.#peersByEntry.get(entry) === peer) this.#peersByEntry.delete(entry);
-    this.#options.logger.warn("peer-down", { peer: peer.nodeId, incarnation: entry });
     this.#requests.peerDown(peer);
     for (const shard of this.#options.shards.values()) shard.dropEntry(entry);
     this.#options.entry().entryLost(entry);

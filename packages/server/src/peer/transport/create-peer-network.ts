@@ -194,7 +194,11 @@ class LinkedPeerNetwork implements PeerNetwork, LinkHost {
     dialler.linkDown();
     const { nodeId, incarnation, ending } = link;
     const { by, reason, cause } = ending ?? {};
-    this.#options.logger.info("peer-down", { peer: nodeId, incarnation, by, reason, cause });
+    const { logger } = this.#options;
+    const isOrderly = reason === "leaving" || reason === "unlisted" || reason === "replaced";
+    const fields = { peer: nodeId, incarnation, by, reason, cause };
+    if (isOrderly) logger.info("peer-down", fields);
+    else logger.warn("peer-down", fields);
     for (const handler of this.#downHandlers) this.#guard(link, () => handler(link));
   }
 
