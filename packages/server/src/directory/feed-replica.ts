@@ -12,7 +12,6 @@ import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
 import { PostgresFailure, type PostgresLink, type PostgresSession } from "./postgres-link.ts";
 import type { ReplicaHealth } from "./replica.ts";
 import { readHead, type AuthorityHead, type ReplicaSync } from "./replica-sync.ts";
-import { READ } from "./statements.ts";
 import { regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
 
 /** Longest time between rounds. Milliseconds: what a database without notifications costs in lateness. */
@@ -176,7 +175,7 @@ export class FeedReplica implements ReplicaFeed {
 
   async #follow(session: PostgresSession): Promise<void> {
     const { sync, replica, runtime } = this.#options;
-    const head = await readHead(session);
+    const head = await readHead(session, this.#watermark?.seq);
     if (head === undefined) throw new PostgresFailure("statement", "not-founded");
     this.#residency ??= head.name;
     if (head.name !== this.#residency) {
@@ -186,8 +185,8 @@ export class FeedReplica implements ReplicaFeed {
         `"${head.name}"`,
       );
     }
-    if (await this.#isRegressed(session, head)) return;
-    if (await this.#needsComparison(session, head)) this.#reached(await sync.compareAll(session));
+    if (this.#findsRegressed(head)) return;
+    if (this.#needsComparison(head)) this.#reached(await sync.compareAll(session));
     while (replica.seq < head.seq) {
       const reached = await sync.takeChanges(session, head);
       if (reached === undefined) break;
@@ -200,12 +199,11 @@ export class FeedReplica implements ReplicaFeed {
     }
   }
 
-  async #isRegressed(session: PostgresSession, head: AuthorityHead): Promise<boolean> {
+  /** Whether the authority knows less than this node has seen. */
+  #findsRegressed(head: AuthorityHead): boolean {
     const seen = this.#watermark;
     if (seen === undefined) return false;
-    const [row] = await session.rows(READ.changeTx, [seen.seq]);
-    const txAtWatermark = row === undefined ? undefined : String(row["tx"]);
-    const detail = regressionDetail({ ...head, txAtWatermark }, seen);
+    const detail = regressionDetail({ ...head, txAtWatermark: head.knownTx }, seen);
     if (detail !== undefined && this.#regression !== detail) {
       this.#options.logger.error("directory-regressed", { detail });
     } else if (detail === undefined && this.#regression !== undefined) {
@@ -215,13 +213,11 @@ export class FeedReplica implements ReplicaFeed {
     return detail !== undefined;
   }
 
-  async #needsComparison(session: PostgresSession, head: AuthorityHead): Promise<boolean> {
-    const { replica } = this.#options;
-    if (this.#watermark?.incarnation !== head.incarnation || replica.seq === 0) return true;
-    if (replica.seq >= head.seq) return replica.seq > head.seq;
-    const [row] = await session.rows("select min(seq) as oldest from changes");
-    const oldest = row?.["oldest"];
-    return typeof oldest !== "number" || oldest > replica.seq + 1;
+  /** Whether the feed alone does not lead from the copy to the authority. */
+  #needsComparison({ incarnation, seq, oldest }: AuthorityHead): boolean {
+    const own = this.#options.replica.seq;
+    if (this.#watermark?.incarnation !== incarnation || own === 0 || own > seq) return true;
+    return own < seq && (oldest === 0 || oldest > own + 1);
   }
 
   #reached(head: AuthorityHead): void {

@@ -6,7 +6,7 @@
 // I2  Listeners hear of exactly what differs.
 
 import type { DatabaseSync } from "node:sqlite";
-import { integerAt, textAt } from "./columns.ts";
+import { integerAt, textAt, textOrNullAt } from "./columns.ts";
 import type { ResidencyHead } from "./ledger.ts";
 import type { LocalReplica } from "./local-replica.ts";
 import type { PostgresSession } from "./postgres-link.ts";
@@ -23,6 +23,7 @@ import {
   valuesOf,
   type ReplicatedTable,
 } from "./replicated-tables.ts";
+import { headFromRow } from "./mutation-batch.ts";
 import { changeFromRow } from "./rows.ts";
 import { READ, type Row } from "./statements.ts";
 
@@ -34,6 +35,10 @@ const ROWS_PAGE = 1_000;
 /** The authority's residency row, and the transaction that made its newest change where that is known. */
 export interface AuthorityHead extends ResidencyHead {
   readonly tx: string;
+  /** Transaction of the change that was asked for; undefined when the feed does not have it. */
+  readonly knownTx: string | undefined;
+  /** Number of the oldest change in the feed; 0 when it is empty. */
+  readonly oldest: number;
 }
 
 /** A copy and what feeds it. */
@@ -103,17 +108,29 @@ export class ReplicaSync {
       const isLast = theirs.length < ROWS_PAGE;
       const upTo = isLast ? ID_MAX : textAt(theirs.at(-1), table.idColumn);
       const ours = this.#writer.all(selectBetween(table), [after, upTo]);
-      const ids = differingIds(table, theirs, ours);
-      if (ids.length > 0) {
-        const wanted = new Set(ids);
-        const changed = theirs.filter((row) => wanted.has(textAt(row, table.idColumn)));
-        this.#transaction(() => this.#writer.replace(table, ids, changed));
-        const changes = ids.map((id): Change => ({ seq, kind: table.kind, id }));
-        this.#replica.show(changes, this.#replica.seq);
-      }
+      const changes = this.#reconcile(table, theirs, ours).map((id): Change => ({
+        seq,
+        kind: table.kind,
+        id,
+      }));
+      if (changes.length > 0) this.#replica.show(changes, this.#replica.seq);
       if (isLast) return;
       after = upTo;
     }
+  }
+
+  /** Makes a range of the copy what the authority says; gives the ids of what differed. */
+  #reconcile(table: ReplicatedTable, theirs: readonly Row[], ours: readonly Row[]): readonly string[] {
+    if (ours.length === 0) {
+      this.#transaction(() => this.#writer.insert(table, theirs));
+      return theirs.map((row) => textAt(row, table.idColumn));
+    }
+    const ids = differingIds(table, theirs, ours);
+    if (ids.length === 0) return ids;
+    const wanted = new Set(ids);
+    const changed = theirs.filter((row) => wanted.has(textAt(row, table.idColumn)));
+    this.#transaction(() => this.#writer.replace(table, ids, changed));
+    return ids;
   }
 
   #transaction(write: () => void): void {
@@ -128,20 +145,26 @@ export class ReplicaSync {
   }
 }
 
-/** The authority's residency row; undefined in a directory that is not founded. */
-export async function readHead(session: PostgresSession): Promise<AuthorityHead | undefined> {
+/**
+ * The authority's residency row; undefined in a directory that is not founded.
+ *
+ * @param knownSeq number of a change whose transaction is asked for along with it
+ */
+export async function readHead(session: PostgresSession, knownSeq = 0): Promise<AuthorityHead | undefined> {
   const [row] = await session.rows(
     `select name, incarnation, corrections, seq, last_revision,
-      coalesce((select tx from changes where changes.seq = residency.seq), '') as tx from residency where id = 1`,
+      coalesce((select tx from changes where changes.seq = residency.seq), '') as tx,
+      (select tx from changes where changes.seq = $1) as known_tx,
+      coalesce((select min(changes.seq) from changes), 0) as oldest from residency where id = 1`,
+    [knownSeq],
   );
   if (row === undefined) return undefined;
+  const knownTx = textOrNullAt(row, "known_tx");
   return {
-    name: textAt(row, "name"),
-    incarnation: textAt(row, "incarnation"),
-    isCorrecting: integerAt(row, "corrections") === 1,
-    seq: integerAt(row, "seq"),
-    lastRevision: integerAt(row, "last_revision"),
+    ...headFromRow(row),
     tx: textAt(row, "tx"),
+    knownTx: knownTx ?? undefined,
+    oldest: integerAt(row, "oldest"),
   };
 }
 

@@ -124,10 +124,15 @@ export class ReplicaWriter {
 
   /** Makes the rows named by `ids` what `rows` says, and deletes those it does not have. */
   replace(table: ReplicatedTable, ids: readonly string[], rows: readonly Row[]): void {
-    const { name, idColumn, columns } = table;
+    const { name, idColumn } = table;
     for (const id of ids) this.#statements.all(`delete from ${name} where ${idColumn} = $1`, [id]);
-    const insert = `insert into ${name} (${columns.join(", ")}) values (${parameters(columns.length)})`;
-    for (const row of rows) this.#statements.all(insert, valuesOf(row, columns));
+    this.insert(table, rows);
+  }
+
+  /** Adds rows that are not there yet. */
+  insert({ name, columns }: ReplicatedTable, rows: readonly Row[]): void {
+    const sql = `insert into ${name} (${columns.join(", ")}) values (${parameters(columns.length)})`;
+    for (const row of rows) this.#statements.all(sql, valuesOf(row, columns));
   }
 
   /** Makes the leases what `rows` says. */

@@ -17,19 +17,46 @@ export interface SqliteStatements {
 
 /** A runner of Queries on `db`. */
 export function createSqliteStatements(db: DatabaseSync): SqliteStatements {
-  const prepared = new RecentMap<string, StatementSync>(PREPARED_MAX);
-  const prepare = (sql: string): StatementSync => {
+  const prepared = new RecentMap<string, Prepared>(PREPARED_MAX);
+  const prepare = (sql: string): Prepared => {
     let statement = prepared.get(sql);
     if (statement === undefined) {
-      statement = db.prepare(sql);
+      const anonymous = withAnonymousParams(sql);
+      statement = { statement: db.prepare(anonymous ?? sql), isAnonymous: anonymous !== undefined };
       prepared.set(sql, statement);
     }
     return statement;
   };
   return {
-    all: (sql, params) => prepare(sql).all(namedParams(params)),
-    get: (sql, params) => prepare(sql).get(namedParams(params)),
+    all: (sql, params) => {
+      const { statement, isAnonymous } = prepare(sql);
+      return isAnonymous ? statement.all(...params) : statement.all(namedParams(params));
+    },
+    get: (sql, params) => {
+      const { statement, isAnonymous } = prepare(sql);
+      return isAnonymous ? statement.get(...params) : statement.get(namedParams(params));
+    },
   };
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly isAnonymous: boolean;
+}
+
+/**
+ * A statement that names its parameters once each and in order, with `?` in their place: SQLite looks a named one up
+ * among all the others, which takes too long where there are thousands. Undefined for any other statement.
+ */
+function withAnonymousParams(sql: string): string | undefined {
+  let next = 1;
+  let isInOrder = true;
+  const rewritten = sql.replaceAll(/\$(\d+)/g, (_, number: string) => {
+    isInOrder &&= Number(number) === next;
+    next += 1;
+    return "?";
+  });
+  return isInOrder ? rewritten : undefined;
 }
 
 /** `$1` is a named parameter to SQLite: values go in by number. */
