@@ -2,6 +2,7 @@
 //
 // Spec: R24. It has no directory and no replica: tokens, and a keyed hash where there is none, say where to go.
 
+import type { Runtime } from "@moor/runtime";
 import { createPlacementKnowledge, type PlacementKnowledge } from "./entry/placement-knowledge.ts";
 import { bootstrapTenants } from "./entry/bootstrap-tenants.ts";
 import type { NodeKnowledge } from "./node-core.ts";
@@ -16,6 +17,7 @@ import type { ShardId } from "./directory/directory.ts";
 export function bootstrapKnowledge(
   topology: HeardTopology,
   reachable: () => readonly string[],
+  runtime: Runtime,
 ): NodeKnowledge {
   const learned = createPlacementKnowledge(undefined);
   const placements: PlacementKnowledge = {
@@ -30,6 +32,7 @@ export function bootstrapKnowledge(
   return {
     tenants: (reach) =>
       bootstrapTenants({
+        runtime,
         topology,
         placements: learned,
         reachable,

@@ -9,7 +9,7 @@ import { NodeCore } from "./node-core.ts";
 import { NodeNetwork } from "./node-network.ts";
 import type { NodeOptions } from "./node-options.ts";
 import type { MoorNode } from "./node.ts";
-import { createMetrics } from "./operator/metrics.ts";
+import { createMetrics, type Metrics } from "./operator/metrics.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { HeardTopology, readTopology } from "./peer/topology-message.ts";
 import { listenerUrl, openPublicListener } from "./public-listener.ts";
@@ -47,6 +47,7 @@ export async function startBootstrapNode(options: NodeOptions, incarnation: Entr
 class BootstrapNode {
   internalUrl = "";
   readonly #options: NodeOptions;
+  readonly #metrics: Metrics = createMetrics();
   readonly #topology: HeardTopology;
   readonly #network: NodeNetwork;
   readonly #core: NodeCore;
@@ -59,15 +60,23 @@ class BootstrapNode {
     const { node, runtime, logger, residency = RESIDENCY_DEFAULT } = options;
     this.#options = options;
     this.#topology = new HeardTopology(residency);
-    this.#network = new NodeNetwork({ internal, nodeId: node.id, incarnation, residency, runtime, logger });
+    this.#network = new NodeNetwork({
+      internal,
+      nodeId: node.id,
+      incarnation,
+      residency,
+      countEnd: (end) => this.#metrics.peerLinkEnds.inc(end),
+      runtime,
+      logger,
+    });
     this.#core = new NodeCore({
       nodeId: node.id,
       incarnation,
       shards: [],
-      knowledge: bootstrapKnowledge(this.#topology, () => this.#network.reachable()),
+      knowledge: bootstrapKnowledge(this.#topology, () => this.#network.reachable(), runtime),
       network: this.#network.network,
       handlers: { topology: (_peer, { head }) => this.#hear(head) },
-      metrics: createMetrics(),
+      metrics: this.#metrics,
       settings: {
         corsOrigins: options.corsOrigins ?? [],
         isOpenAccessForced: options.isOpenAccessForced ?? false,

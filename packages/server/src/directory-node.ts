@@ -100,7 +100,15 @@ class DirectoryNode {
     this.#network =
       internal === undefined
         ? undefined
-        : new NodeNetwork({ internal, nodeId: node.id, incarnation, residency, runtime, logger });
+        : new NodeNetwork({
+            internal,
+            nodeId: node.id,
+            incarnation,
+            residency,
+            countEnd: (end) => this.#metrics.peerLinkEnds.inc(end),
+            runtime,
+            logger,
+          });
     this.#core = this.#createCore(knowledge);
     this.#mover = createMover({
       directory,

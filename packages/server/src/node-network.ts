@@ -7,6 +7,7 @@ import type { InternalOptions } from "./node-options.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { createPeerNetwork } from "./peer/transport/create-peer-network.ts";
 import { encodeInternalUrl } from "./peer/transport/internal-url.ts";
+import type { LinkEnd } from "./peer/transport/link-end.ts";
 import type { PeerNetwork, PeerNode } from "./peer/transport/peer-network.ts";
 import { TlsFiles } from "./peer/transport/tls-files.ts";
 import { createTcpTransport } from "./peer/transport/tcp-transport.ts";
@@ -16,6 +17,7 @@ export interface NodeNetworkOptions {
   readonly nodeId: string;
   readonly incarnation: EntryId;
   readonly residency: string;
+  readonly countEnd: (end: LinkEnd) => void;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
@@ -25,7 +27,7 @@ export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
 
   constructor(options: NodeNetworkOptions) {
-    const { internal, nodeId, incarnation, residency, runtime, logger } = options;
+    const { internal, nodeId, incarnation, residency, countEnd, runtime, logger } = options;
     this.#options = options;
     const tls =
       internal.tls === undefined

@@ -221,4 +221,30 @@ describe("corrections at a bootstrap entry", () => {
   verifies("R24", "an entry with a replica corrects nobody", async () => {
     for (const at of ["a", "b"]) expect((await poll(CAPABLE, { at })).status).toBeUndefined();
   });
+
+  verifies(
+    "R24",
+    "without a node in reach it waits for one up to 10 s, then says 503 with Retry-After",
+    async () => {
+      const specs = ["a", "b"].map((id) => cluster.crash(id));
+      await cluster.advance(100);
+      const waiting = await poll([]);
+      await cluster.advance(5_000);
+      expect(waiting.status).toBeUndefined();
+      for (const spec of specs) cluster.start(spec);
+      await cluster.advance(4_000);
+      await cluster.send("a", callRequest(made.tunnel, made.connectorKey));
+      await cluster.advance(100);
+      expect(commandsOf(waiting)).toHaveLength(1);
+      for (const id of ["a", "b"]) cluster.crash(id);
+      await cluster.advance(100);
+      const lost = await poll([]);
+      await cluster.advance(11_000);
+      expect([lost.status, lost.errorCode, lost.headers["Retry-After"]]).toEqual([
+        503,
+        "tunnel_transport_unavailable",
+        "1",
+      ]);
+    },
+  );
 });

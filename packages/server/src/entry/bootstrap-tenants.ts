@@ -1,9 +1,10 @@
 // Look-ups of an entry that has no replica: it asks a node that has one.
 //
 // Spec: R24; design "Shape" (bootstrap). A tunnel's facts are asked of the node where its tenant most likely lives,
-// so that the placement learnt on the way is its owner's own.
+// so that the placement learnt on the way is its owner's own. A moment without any node in reach is waited out.
 
 import type { TunnelId } from "@moor/protocol";
+import { sleep, type Runtime } from "@moor/runtime";
 import { choosePlacement } from "../directory/placement-choice.ts";
 import type { ShardId } from "../directory/directory.ts";
 import type { Topology } from "../peer/topology.ts";
@@ -16,7 +17,14 @@ import type { FactsUnavailable, TenantDirectory, TenantFacts } from "./tenant-di
 /** Nodes asked for one look-up before it is given up. Count. */
 const ASKED_MAX = 3;
 
+/** How long a request waits for a node that can be asked: longer than a lost link takes to be noticed and replaced. Milliseconds. */
+const LOOK_UP_WAIT_MS = 10_000;
+
+/** Between two rounds of asking. Milliseconds. */
+const LOOK_UP_RETRY_MS = 100;
+
 export interface BootstrapTenantsOptions {
+  readonly runtime: Runtime;
   readonly topology: Topology;
   readonly placements: PlacementKnowledge;
   /** Ids of the nodes in reach. */
@@ -28,16 +36,31 @@ export interface BootstrapTenantsOptions {
 export function bootstrapTenants(options: BootstrapTenantsOptions): TenantDirectory {
   return {
     lookUp: async (tunnel, keyHash): Promise<TenantFacts | FactsUnavailable> => {
-      for (const node of candidates(tunnel, options)) {
-        const reply = await options.ask(node, factsQuestion(tunnel, keyHash));
-        if (reply === undefined) continue;
-        const facts = readFacts(reply.head);
-        if (facts.tunnel !== undefined) options.placements.learn(tunnel, facts.tunnel.placement);
-        return facts;
+      const { runtime } = options;
+      const untilMs = runtime.monotonicMs() + LOOK_UP_WAIT_MS;
+      for (;;) {
+        const facts = await askCandidates(tunnel, keyHash, options);
+        if (facts !== undefined) return facts;
+        if (runtime.monotonicMs() >= untilMs) return { kind: "unavailable" };
+        await sleep(runtime, LOOK_UP_RETRY_MS);
       }
-      return { kind: "unavailable" };
     },
   };
+}
+
+async function askCandidates(
+  tunnel: TunnelId,
+  keyHash: Uint8Array | undefined,
+  options: BootstrapTenantsOptions,
+): Promise<TenantFacts | undefined> {
+  for (const node of candidates(tunnel, options)) {
+    const reply = await options.ask(node, factsQuestion(tunnel, keyHash));
+    if (reply === undefined) continue;
+    const facts = readFacts(reply.head);
+    if (facts.tunnel !== undefined) options.placements.learn(tunnel, facts.tunnel.placement);
+    return facts;
+  }
+  return undefined;
 }
 
 /** The known owner's node first, then the one a keyed hash points to, then any. */

@@ -3,6 +3,7 @@
 // I1  Labels are closed unions: no tunnel, key, address or header value is ever a label.
 // I2  Every series exists from the start with value 0, so that a rate over a restart is right.
 
+import { LINK_ENDS, type LinkEnd } from "../peer/transport/link-end.ts";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** How a call ended, as its caller saw it. */
@@ -99,6 +100,8 @@ export interface Metrics {
   readonly corrections: LabelledCounter<CorrectionOutcome>;
   readonly directoryMutations: LabelledCounter<MutationOutcome>;
   readonly operatorRequests: LabelledCounter<StatusClass>;
+  /** Ends of connections to other nodes, those that never became a link included. */
+  readonly peerLinkEnds: LabelledCounter<LinkEnd>;
 }
 
 /** Bounds of the call duration histogram, seconds: from in-memory speed to the longest command deadline (T7). */
@@ -144,6 +147,7 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       "Changes asked of the directory.",
       MUTATION_OUTCOMES,
     ),
+    peerLinkEnds: labelled("moor_peer_link_ends_total", "Ends of connections to other nodes.", LINK_ENDS),
     operatorRequests: labelled(
       "moor_operator_requests_total",
       "Answers of the operator listener.",

@@ -60,7 +60,7 @@ export class ClusterNode {
     this.replica?.readAll();
     const knowledge =
       this.replica === undefined
-        ? bootstrapKnowledge(topology, () => this.network.peers().map((peer) => peer.nodeId))
+        ? bootstrapKnowledge(topology, () => this.network.peers().map((peer) => peer.nodeId), runtime)
         : replicaKnowledge(this.replica, cluster.truth);
     this.core = new NodeCore({
       nodeId: spec.id,
