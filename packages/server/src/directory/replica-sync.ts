@@ -29,8 +29,8 @@ import { READ, type Row } from "./statements.ts";
 
 /** Changes taken in at once: a few milliseconds of this thread. Count. */
 const CHANGES_PAGE = 250;
-/** Rows compared at once. Count. */
-const ROWS_PAGE = 1_000;
+/** Rows compared at once. Count: some milliseconds of this thread; a copy that is new serves nobody yet. */
+const ROWS_PAGE = { serving: 1_000, new: 5_000 } as const;
 
 /** The authority's residency row, and the transaction that made its newest change where that is known. */
 export interface AuthorityHead extends ResidencyHead {
@@ -102,10 +102,11 @@ export class ReplicaSync {
   }
 
   async #compareTable(session: PostgresSession, table: ReplicatedTable, seq: number): Promise<void> {
+    const pageRows = this.#replica.seq === 0 ? ROWS_PAGE.new : ROWS_PAGE.serving;
     let after = "";
     for (;;) {
-      const theirs = await session.rows(selectAfter(table), [after, ROWS_PAGE]);
-      const isLast = theirs.length < ROWS_PAGE;
+      const theirs = await session.rows(selectAfter(table), [after, pageRows]);
+      const isLast = theirs.length < pageRows;
       const upTo = isLast ? ID_MAX : textAt(theirs.at(-1), table.idColumn);
       const ours = this.#writer.all(selectBetween(table), [after, upTo]);
       const changes = this.#reconcile(table, theirs, ours).map((id): Change => ({
