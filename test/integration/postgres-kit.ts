@@ -99,11 +99,11 @@ export async function openNode(
   const temp = more.dir === undefined ? await createTempDir("node") : undefined;
   const dir = more.dir ?? temp?.path ?? "";
   const opened = await openPostgresDirectory({
-    url: new Secret(url),
     runtime: createNodeRuntime(),
     logger,
     nodeSecret: NODE_SECRET,
     ...more,
+    url: new Secret(url),
     dir,
   });
   return {

@@ -192,6 +192,7 @@ export class FeedReplica implements ReplicaFeed {
       if (reached === undefined) break;
       this.#reached(reached);
     }
+    this.#trusts(head);
     const nowMs = runtime.monotonicMs();
     if (nowMs - this.#leasesAtMs >= LEASES_INTERVAL_MS) {
       await sync.takeLeases(session);
@@ -204,13 +205,17 @@ export class FeedReplica implements ReplicaFeed {
     const seen = this.#watermark;
     if (seen === undefined) return false;
     const detail = regressionDetail({ ...head, txAtWatermark: head.knownTx }, seen);
-    if (detail !== undefined && this.#regression !== detail) {
-      this.#options.logger.error("directory-regressed", { detail });
-    } else if (detail === undefined && this.#regression !== undefined) {
-      this.#options.logger.info("directory-trusted-again", { incarnation: head.incarnation });
-    }
+    if (detail === undefined) return false;
+    if (this.#regression !== detail) this.#options.logger.error("directory-regressed", { detail });
     this.#regression = detail;
-    return detail !== undefined;
+    return true;
+  }
+
+  /** The copy is at an authority that knows all this node has seen. */
+  #trusts(head: AuthorityHead): void {
+    if (this.#regression === undefined) return;
+    this.#regression = undefined;
+    this.#options.logger.info("directory-trusted-again", { incarnation: head.incarnation });
   }
 
   /** Whether the feed alone does not lead from the copy to the authority. */
