@@ -3,7 +3,7 @@
 //
 // Spec: R24, T4–T8, T16.
 // I1  It never follows a correction: one that reaches it is counted and is an error like any other.
-// I2  A final is posted again only when the answer says that it was not taken (5xx, 429), with the same bytes.
+// I2  A final is posted again, with the same bytes, when no answer came or one that says it was not taken (5xx, 429).
 
 import { randomBytes } from "node:crypto";
 import { HEADER } from "@moor/protocol";
@@ -169,24 +169,30 @@ class RunningPlainAgent implements PlainAgent {
   }
 
   async #post(command: Command, message: unknown, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    const { request_id, channel, shard_token } = command;
+    const { request_id, channel } = command;
     const body = JSON.stringify({ request_id, channel, resp_json: message, ...fields });
-    for (let attempt = 1; attempt <= POST_ATTEMPTS; attempt += 1) {
-      const answer = await this.#http.request({
-        origin: this.#options.endpoint,
-        path: `/v1/tunnels/${this.#options.tunnel.id}/response`,
-        method: "POST",
-        headers: {
-          ...this.#headers(),
-          "content-type": "application/json",
-          [HEADER.shardToken]: shard_token,
-        },
-        body,
-      });
-      await answer.body.dump();
-      if (answer.statusCode < 500 && answer.statusCode !== 429) return;
+    const attempts = fields["resp_type"] === "jsonrpc_notify" ? 1 : POST_ATTEMPTS;
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const status = await this.#postOnce(command, body).catch(() => undefined);
+      if (status !== undefined && status < 500 && status !== 429) return;
       await sleep(runtime, RETRY_MS);
     }
+  }
+
+  async #postOnce(command: Command, body: string): Promise<number> {
+    const answer = await this.#http.request({
+      origin: this.#options.endpoint,
+      path: `/v1/tunnels/${this.#options.tunnel.id}/response`,
+      method: "POST",
+      headers: {
+        ...this.#headers(),
+        "content-type": "application/json",
+        [HEADER.shardToken]: command.shard_token,
+      },
+      body,
+    });
+    await answer.body.dump();
+    return answer.statusCode;
   }
 }
 

@@ -19,6 +19,7 @@ export {
   type MoorDevOptions,
   type MoorRun,
 } from "./moor-process.ts";
+export { startTcpBalancer, type TcpBalancer } from "./tcp-balancer.ts";
 export { startTcpProxy, type TcpProxy, type WireState } from "./tcp-proxy.ts";
 export { startPostgres, type PostgresServer } from "./postgres.ts";
 export { postgresMissing } from "./postgres-binaries.ts";
