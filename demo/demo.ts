@@ -1,9 +1,11 @@
-// `npm run demo`: a private MCP server is called through Moor, once, for everybody to see. Ends by itself, with exit code 0
-// only if every call was answered, progress came as it happened, and nothing is left behind.
-// `npm run demo -- --stay` leaves everything up until Ctrl-C and prints what a client needs.
+// `npm run demo`: a private MCP server is called through Moor, once, for everybody to see; then a fleet is, while its
+// tunnels move. Ends by itself, with exit code 0 only if every call was answered and executed once, progress came as it
+// happened, and nothing is left behind.
+// `npm run demo -- --stay` leaves the first act's parts up until Ctrl-C and prints what a client needs.
 
 import { parseArgs } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { playFleetAct } from "./fleet-act.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
 import { setStage, type Stage } from "./stage.ts";
 
@@ -69,6 +71,10 @@ Ctrl-C ends the demo.`);
   console.log();
 }
 
+function assertNothing(leftovers: readonly string[]): void {
+  if (leftovers.length > 0) throw new Error(`left behind: ${leftovers.join(", ")}`);
+}
+
 /** What Ctrl-C does now. By itself it ends the demo at once; what was started is killed as the process exits. */
 let onSignal: () => void = () => process.exit(130);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal());
@@ -87,8 +93,13 @@ try {
     narrator.chapter("Taking down.");
     leftovers = await stage.strike();
   }
-  if (leftovers.length > 0) throw new Error(`left behind: ${leftovers.join(", ")}`);
+  assertNothing(leftovers);
   narrator.say("Agent, server and node have ended; their process groups are empty and their ports are free.");
+  if (!values.stay) {
+    narrator.chapter("Act two: a fleet of nodes, and tunnels that move while they are called.");
+    assertNothing(await playFleetAct(narrator));
+    narrator.say("The fleet and its database have ended, and nothing of them is left.");
+  }
 } catch (error) {
   console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
