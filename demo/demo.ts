@@ -2,8 +2,8 @@
 // only if every call was answered, progress came as it happened, and nothing is left behind.
 // `npm run demo -- --stay` leaves everything up until Ctrl-C and prints what a client needs.
 
-import { parseArgs } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { parseFlags } from "../scripts/parse-flags.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
 import { setStage, type Stage } from "./stage.ts";
 
@@ -73,7 +73,7 @@ Ctrl-C ends the demo.`);
 let onSignal: () => void = () => process.exit(130);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal());
 
-const { values } = parseArgs({ options: { stay: { type: "boolean", default: false } } });
+const flags = parseFlags("npm run demo [-- --stay]", { stay: { type: "boolean", default: false } });
 const narrator = createNarrator();
 try {
   narrator.chapter("Setting up: all of it on this machine, with ports that were free.");
@@ -82,7 +82,7 @@ try {
   try {
     narrator.chapter("An official MCP client calls the server through the node.");
     await callThroughMoor(stage, narrator);
-    if (values.stay) await stay(stage);
+    if (flags.stay) await stay(stage);
   } finally {
     narrator.chapter("Taking down.");
     leftovers = await stage.strike();
