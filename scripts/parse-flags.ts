@@ -9,7 +9,7 @@ import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
  */
 export function parseFlags<const Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
   try {
-    const { values } = parseArgs({ options: { ...options, help: { type: "boolean" } } as Options });
+    const { values } = parseArgs({ options: { ...options, help: { type: "boolean" } } });
     if (!("help" in values) || values.help !== true) return values;
     console.log(`Usage: ${usage}`);
     process.exit(0);
