@@ -3,8 +3,8 @@
 // happened, and nothing is left behind.
 // `npm run demo -- --stay` leaves the first act's parts up until Ctrl-C and prints what a client needs.
 
-import { parseArgs } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { parseFlags } from "../scripts/parse-flags.ts";
 import { playFleetAct } from "./fleet-act.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
 import { setStage, type Stage } from "./stage.ts";
@@ -79,7 +79,7 @@ function assertNothing(leftovers: readonly string[]): void {
 let onSignal: () => void = () => process.exit(130);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal());
 
-const { values } = parseArgs({ options: { stay: { type: "boolean", default: false } } });
+const flags = parseFlags("npm run demo [-- --stay]", { stay: { type: "boolean", default: false } });
 const narrator = createNarrator();
 try {
   narrator.chapter("Setting up: all of it on this machine, with ports that were free.");
@@ -88,14 +88,14 @@ try {
   try {
     narrator.chapter("An official MCP client calls the server through the node.");
     await callThroughMoor(stage, narrator);
-    if (values.stay) await stay(stage);
+    if (flags.stay) await stay(stage);
   } finally {
     narrator.chapter("Taking down.");
     leftovers = await stage.strike();
   }
   assertNothing(leftovers);
   narrator.say("Agent, server and node have ended; their process groups are empty and their ports are free.");
-  if (!values.stay) {
+  if (!flags.stay) {
     narrator.chapter("Act two: a fleet of nodes, and tunnels that move while they are called.");
     assertNothing(await playFleetAct(narrator));
     narrator.say("The fleet and its database have ended, and nothing of them is left.");

@@ -83,7 +83,9 @@ async function moveUnderLoad(
   narrator: Narrator,
   load: Parameters<Fleet["startRun"]>[0],
 ): Promise<void> {
-  narrator.say(`Now every tunnel is moved ${MOVES_EACH} times in ${MOVING_MS / 1000} s (moor move).`);
+  narrator.say(
+    `Now every tunnel is moved ${MOVES_EACH} times in ${MOVING_MS / 1000} s, as moor move does it.`,
+  );
   const run = await fleet.startRun(load);
   const moves = await moveRound({
     operators: cluster.nodes.map(({ operator }) => operator),

@@ -5,17 +5,18 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseFlags } from "../../scripts/parse-flags.ts";
 import { benchCalls } from "./call-bench.ts";
 import { benchMemory } from "./memory-bench.ts";
 import { createReport, renderReport } from "./report.ts";
 
-const { values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, out: { type: "string" } },
+const flags = parseFlags("npm run bench [-- --quick --out DIR]", {
+  quick: { type: "boolean", default: false },
+  out: { type: "string" },
 });
-const isQuick = values.quick;
+const isQuick = flags.quick;
 const evidenceDir = fileURLToPath(new URL("../../docs/evidence", import.meta.url));
-const outDir = values.out ?? (isQuick ? undefined : evidenceDir);
+const outDir = flags.out ?? (isQuick ? undefined : evidenceDir);
 
 const calls = await benchCalls({
   concurrencies: [1, 10, 100],

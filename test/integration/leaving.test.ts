@@ -47,9 +47,8 @@ verifies(
     node.process.signal("SIGTERM");
     const answers = await within(Promise.all(calls), "every call to end");
     expect(answers).toEqual(answers.map((_, at) => [200, at]));
-    expect(ledger.entries.map(({ call }) => call).toSorted()).toEqual(
-      answers.map((_, at) => `call-${at}`).toSorted(),
-    );
+    expect(ledger.entries).toHaveLength(CALLS);
+    for (let at = 0; at < CALLS; at += 1) expect(ledger.executions(`call-${at}`)).toBe(1);
     expect(await within(node.process.ended, "the node to end")).toEqual({ kind: "exited", code: 0 });
   },
 );

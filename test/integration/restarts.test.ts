@@ -51,6 +51,13 @@ describe("kill -9", () => {
     });
   }
 
+  async function untilSeen(node: MoorDev, tunnel: CreatedTunnel): Promise<void> {
+    await until(async () => {
+      const shown = await runMoor(["tunnel", "show", tunnel.id, "--json", `--data=${node.dataDir}`]);
+      return (JSON.parse(shown.stdout) as { seen?: boolean }).seen === true;
+    }, "the directory to know that an agent was seen");
+  }
+
   async function errorCode(answer: Response): Promise<string> {
     return ((await answer.json()) as { error: { code: string } }).error.code;
   }
@@ -76,6 +83,7 @@ describe("kill -9", () => {
         ).stdout,
       ) as { id: string; key: string };
       expect((await call(tunnel)).status).toBe(200);
+      await untilSeen(node, tunnel);
       ledger.answerWith(() => ({ kind: "hang" }));
       const pending = call(tunnel).then(
         () => "answered",
@@ -128,10 +136,7 @@ describe("kill -9", () => {
       const tunnel = await createTunnel(node);
       const agent = await startAgent(node, tunnel);
       expect((await call(tunnel)).status).toBe(200);
-      await until(async () => {
-        const shown = await runMoor(["tunnel", "show", tunnel.id, "--json", `--data=${node.dataDir}`]);
-        return (JSON.parse(shown.stdout) as { seen?: boolean }).seen === true;
-      }, "the directory to know that an agent was seen");
+      await untilSeen(node, tunnel);
       await agent.kill();
       await node.kill();
       const again = await start({ dataDir: node.dataDir, port: Number(new URL(node.endpoint).port) });

@@ -34,6 +34,7 @@ describe("secrets", () => {
   let ledger: LedgerServer;
   let folder: TempDir;
   let tunnel: CreatedTunnel;
+  let keyed: CreatedTunnel;
   let agent: RunningProcess;
   let operatorAnswers = "";
   let callerErrors = "";
@@ -74,7 +75,7 @@ describe("secrets", () => {
       if (method === "tools/call") expect(await answer.text()).toContain(PLANTED.result);
       else callerErrors += await answer.text();
     }
-    const keyed = await createTunnel(node);
+    keyed = await createTunnel(node);
     commandTokens.push(await answerOneCallByHand(node, keyed));
     for (const key of [tunnel.agentKey, keyed.agentKey, node.operatorToken, "moor_agent_nonsense"]) {
       const refused = await fetch(keyed.connectorUrl, {
@@ -110,7 +111,13 @@ describe("secrets", () => {
     await folder.remove();
   });
 
-  const allSecrets = () => ({ ...PLANTED, agentKey: tunnel.agentKey, operatorToken: node.operatorToken });
+  const allSecrets = () => ({
+    ...PLANTED,
+    agentKey: tunnel.agentKey,
+    keyedAgentKey: keyed.agentKey,
+    connectorKey: keyed.connectorKey ?? "",
+    operatorToken: node.operatorToken,
+  });
 
   /** Names of the secrets that `text` holds, keys also by their random part alone. */
   function leaks(text: string, secrets: Readonly<Record<string, string>> = allSecrets()): string[] {
@@ -134,6 +141,7 @@ describe("secrets", () => {
     expect(operatorAnswers).toContain(tunnel.id);
     expect(operatorAnswers).toContain("moor_calls_ended_total");
     expect(leaks(operatorAnswers)).toEqual([]);
+    for (const token of commandTokens) expect(operatorAnswers).not.toContain(token);
   });
 
   verifies("T3", "no error tells a caller what it or the server had sent", () => {

@@ -5,6 +5,7 @@
 
 import {
   DEFAULT_CHANNEL,
+  isHopByHop,
   isReservedHeader,
   parseChannelName,
   parseTunnelId,
@@ -16,7 +17,6 @@ import {
 import { ConfigError, type Secret } from "@moor/runtime";
 import { parseEndpoint, parseHttpUrl, type Endpoint } from "./endpoint.ts";
 import { isHeaderName, isHeaderValue, utf8AsHeaderValue, type HeaderLine } from "./http/header-lines.ts";
-import { isHopByHop } from "./targets/header-policy.ts";
 
 /** One MCP server behind the agent. */
 export interface ChannelOption {

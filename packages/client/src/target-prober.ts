@@ -1,7 +1,7 @@
 // Keeps asking the MCP servers whether they are there, for as long as somebody asks for readiness.
 //
 // Spec: T24.
-// I1  A server that answered a call since the last round is not probed: any answer counts. I2  One probe per server at most
+// I1  A server that answered a call since the last round is not probed; every answer counts. I2  One probe per server at most
 //     is in flight.
 
 import { sleep, type Runtime } from "@moor/runtime";

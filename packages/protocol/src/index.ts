@@ -1,6 +1,7 @@
 export * from "./capabilities.ts";
 export * from "./correction.ts";
 export * from "./error-table.ts";
+export * from "./hop-by-hop.ts";
 export * from "./http-date.ts";
 export type { ScanFailure } from "./json-cursor.ts";
 export * from "./json-parts.ts";

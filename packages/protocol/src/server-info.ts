@@ -10,7 +10,7 @@ import { parseChannelName, type ChannelName } from "./names.ts";
 /** One channel of an agent. */
 export interface ServerInfoChannel {
   readonly name: ChannelName;
-  /** The server keeps no MCP session: any instance may serve any message. Needs version 2. */
+  /** The server keeps no MCP session, so that every instance may serve every message. Needs version 2. */
   readonly stateless: boolean;
   /** An MCP session lives in the process that answered its `initialize` (T8). */
   readonly procAffinity: boolean;

@@ -21,7 +21,7 @@ export const STREAM_LAG_BYTES_MAX = 4 * 1024 * 1024;
 /** How often a mailbox that nothing uses is looked for and dropped. Milliseconds. */
 export const MAILBOX_SWEEP_INTERVAL_MS = 60_000;
 
-/** How often "an agent has polled this tunnel once" is written to the directory. Milliseconds. */
+/** Shortest time between two writes of which tunnels an agent has polled. Milliseconds. */
 export const SEEN_FLUSH_INTERVAL_MS = 1_000;
 
 /** Times an entry follows `not_owner` for one call or poll before it gives up. Count. */

@@ -1,4 +1,4 @@
-// Requests to an operator listener as a peer may write them: any Host, any header, any body.
+// Requests to an operator listener as a peer may write them: every Host, header and body.
 
 import { request } from "node:http";
 

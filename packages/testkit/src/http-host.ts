@@ -11,7 +11,7 @@ export interface HttpHost {
   close(): Promise<void>;
 }
 
-/** Serves `handle` on 127.0.0.1 at `port` (default: any free one). Connections stay open as long as their peer likes. */
+/** Serves `handle` on 127.0.0.1 at `port` (a free one by default). Connections stay open as long as their peer likes. */
 export async function startHttpHost(handle: RequestListener, port = 0): Promise<HttpHost> {
   const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, handle);
   await new Promise<void>((resolve, reject) => {

@@ -4,7 +4,7 @@
 // I1  No hop-by-hop, Connection-named, Host, Content-Length or X-Tunnel-* line ever reaches an MCP server.
 // I2  Only five response headers come back, and none that the server's own Connection header names.
 
-import { HEADER, isReservedHeader } from "@moor/protocol";
+import { connectionNamed, HEADER, isHopByHop, isReservedHeader } from "@moor/protocol";
 import {
   headerValues,
   isHeaderName,
@@ -12,19 +12,6 @@ import {
   utf8AsHeaderValue,
   type HeaderLine,
 } from "../http/header-lines.ts";
-
-/** RFC 9110 7.6.1 and the older names that proxies still honour. Lower case. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /**
  * Set by the agent's own HTTP client, or of a kind the agent does not speak: an encoded answer could not be passed on
@@ -42,11 +29,6 @@ const RESPONSE_HEADERS: readonly string[] = [
 
 /** Headers of a command or response body: name → values. */
 export type HeaderBag = Readonly<Record<string, readonly string[]>>;
-
-/** Whether a header belongs to one connection and must not be passed on. */
-export function isHopByHop(name: string): boolean {
-  return HOP_BY_HOP.has(name.toLowerCase());
-}
 
 /**
  * The header lines of one request to an MCP server: the command's, then the static ones it does not override, then
@@ -89,13 +71,9 @@ export function passedResponseHeaders(lines: readonly HeaderLine[]): HeaderBag {
 
 function mayReachTarget(name: string, nominated: ReadonlySet<string>): boolean {
   const lower = name.toLowerCase();
-  return !HOP_BY_HOP.has(lower) && !OWN.has(lower) && !isReservedHeader(lower) && !nominated.has(lower);
+  return !isHopByHop(lower) && !OWN.has(lower) && !isReservedHeader(lower) && !nominated.has(lower);
 }
 
 function valuesOf(bag: HeaderBag, name: string): readonly string[] {
   return Object.entries(bag).flatMap(([key, values]) => (key.toLowerCase() === name ? values : []));
-}
-
-function connectionNamed(values: readonly string[]): ReadonlySet<string> {
-  return new Set(values.flatMap((value) => value.split(",")).map((name) => name.trim().toLowerCase()));
 }

@@ -61,7 +61,7 @@ export interface McpTarget {
   notify(message: TargetMessage, signal: AbortSignal): Promise<TargetReceipt>;
   /** Ends the MCP session that the headers name; `status` is the target's own. */
   terminate(headers: HeaderBag, signal: AbortSignal): Promise<TargetReceipt>;
-  /** The target's protected-resource metadata (RFC 9728), if it has any. */
+  /** The target's protected-resource metadata (RFC 9728), if there is some. */
   discover(signal: AbortSignal): Promise<TargetAnswer>;
   /** Whether anything answers there. */
   probe(signal: AbortSignal): Promise<boolean>;

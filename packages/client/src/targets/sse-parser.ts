@@ -20,7 +20,7 @@ export interface SseParser {
 }
 
 /**
- * A parser that calls `onMessage` with the data of each event of type `message` (or none) that has any; events of
+ * A parser that calls `onMessage` with the data of each event of type `message` (or none) that is not empty; events of
  * other types, comments, ids and retry hints are of no use to the agent.
  *
  * @param eventBytesMax largest event, bytes of all its lines

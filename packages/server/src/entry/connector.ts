@@ -141,6 +141,7 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
   // A body of undeclared length was charged as the largest: from here on it counts as what it is.
   const { message, bytes: payload } = read;
   bodies.release(reservedBytes - payload.byteLength);
+  metrics.callBytesHeld.set(bodies.heldBytes);
   return submit(connector, caller, {
     commandType: "jsonrpc",
     ...message,

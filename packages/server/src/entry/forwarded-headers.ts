@@ -6,22 +6,13 @@
 // I2  Names of the tunnel wire (`X-Tunnel-*`) are the service's own and never come from a caller.
 
 import { isUtf8 } from "node:buffer";
-import { HEADER, isReservedHeader } from "@moor/protocol";
+import { connectionNamed, HEADER, isHopByHop, isReservedHeader } from "@moor/protocol";
 
 /** Header values by name, as a command carries them. Spec T5. */
 export type CommandHeaders = Record<string, string[]>;
 
-/** Never forwarded. Lower case. Framing and hop-by-hop, cookies, forwarding, and what browsers say of their page. */
+/** Never forwarded, beside what is hop-by-hop. Lower case. Framing, cookies, forwarding, and what browsers say of their page. */
 const WITHHELD = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
   "host",
   "content-length",
   "content-encoding",
@@ -54,7 +45,7 @@ export function forwardedHeaders(
   isAuthorizationForwarded: boolean,
   requestId: string,
 ): CommandHeaders {
-  const nominated = connectionNominated(rawHeaders);
+  const nominated = connectionNamed(connectionLines(rawHeaders));
   const headers: CommandHeaders = Object.create(null) as CommandHeaders;
   const spelling = new Map<string, string>();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -94,15 +85,14 @@ function valueText(value = ""): string {
 
 function isWithheld(key: string): boolean {
   return (
-    WITHHELD.has(key) || isReservedHeader(key) || WITHHELD_PREFIXES.some((prefix) => key.startsWith(prefix))
+    WITHHELD.has(key) ||
+    isHopByHop(key) ||
+    isReservedHeader(key) ||
+    WITHHELD_PREFIXES.some((prefix) => key.startsWith(prefix))
   );
 }
 
-function connectionNominated(rawHeaders: readonly string[]): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.toLowerCase() !== "connection") continue;
-    for (const name of (rawHeaders[at + 1] ?? "").split(",")) names.add(name.trim().toLowerCase());
-  }
-  return names;
+/** Values of the Connection lines. */
+function connectionLines(rawHeaders: readonly string[]): readonly string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "connection");
 }

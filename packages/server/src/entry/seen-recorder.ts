@@ -1,6 +1,8 @@
 // Tells the directory, in batches and off the path of any poll, which tunnels an agent has polled.
 //
 // Spec: T12 (never seen). I1  A tunnel is noted until the directory has it: a failed write is tried again.
+// I2  At most one write in SEEN_FLUSH_INTERVAL_MS; the first after a quiet time is made at once, so that a node that is
+//     killed soon after an agent's first poll still knows of it when it is back.
 
 import type { TunnelId } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
@@ -13,6 +15,7 @@ export class SeenRecorder {
   readonly #logger: Logger;
   readonly #noted = new Set<TunnelId>();
   #timer: TimerHandle | undefined;
+  #flushedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(directory: Directory, runtime: Runtime, logger: Logger) {
     this.#directory = directory;
@@ -22,7 +25,8 @@ export class SeenRecorder {
 
   note(tunnel: TunnelId): void {
     this.#noted.add(tunnel);
-    this.#timer ??= this.#runtime.schedule(SEEN_FLUSH_INTERVAL_MS, () => void this.flush());
+    const quietMs = this.#runtime.monotonicMs() - this.#flushedAtMs;
+    this.#timer ??= this.#runtime.schedule(SEEN_FLUSH_INTERVAL_MS - quietMs, () => void this.flush());
   }
 
   /** Writes what is noted. Never rejects. */
@@ -32,6 +36,7 @@ export class SeenRecorder {
     const batch = [...this.#noted];
     if (batch.length === 0) return;
     this.#noted.clear();
+    this.#flushedAtMs = this.#runtime.monotonicMs();
     try {
       await this.#directory.recordSeen(batch);
     } catch {
