@@ -121,8 +121,10 @@ describePostgres("replicas", (server) => {
       [one, two].flatMap((node) =>
         tenants.map(async (tenant) => {
           for (let round = 0; round < 5; round += 1) {
-            // The other node may have moved it meanwhile: then it is there already.
-            const made = await moveTo(node, tenant, elsewhere(node, tenant)).catch(() => undefined);
+            const made = await moveTo(node, tenant, elsewhere(node, tenant)).catch((error: unknown) => {
+              // The other node may have moved it meanwhile: then it is there already.
+              expect(error).toMatchObject({ code: "conflict", message: expect.stringContaining("already") });
+            });
             if (made !== undefined) revisions.push(made.revision);
           }
         }),

@@ -47,6 +47,7 @@ export async function commitOnPostgres(
           : { kind: "failed", reason: "rolled back" };
       });
     } catch (error) {
+      if (error instanceof ConstraintError) return { kind: "failed", reason: "constraint" };
       if (!(error instanceof PostgresFailure)) throw error;
       const { kind, reason } = error;
       if (kind === "connection" && result !== undefined) return { kind: "unanswered", result, reason };
