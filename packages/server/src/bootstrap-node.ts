@@ -75,6 +75,7 @@ class BootstrapNode {
       shards: [],
       knowledge: bootstrapKnowledge(this.#topology, () => this.#network.reachable(), runtime),
       network: this.#network.network,
+      isAnyoneAway: () => this.#network.isAnyoneAway(),
       handlers: { topology: (_peer, { head }) => this.#hear(head) },
       metrics: this.#metrics,
       settings: {

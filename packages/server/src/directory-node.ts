@@ -206,6 +206,7 @@ class DirectoryNode {
       shards: node.shards.map(({ id }) => id),
       knowledge,
       network: this.#network?.network,
+      isAnyoneAway: () => this.#network?.isAnyoneAway() ?? false,
       handlers: {
         facts: (_peer, { head }, reply) => reply(answerFacts(head, this.#replica, knowledge.placements)),
         "want-topology": (peer) => {

@@ -46,6 +46,8 @@ export interface NodeCoreOptions {
   readonly knowledge: NodeKnowledge;
   /** Links to other nodes; absent for a node without peers. */
   readonly network?: PeerNetwork | undefined;
+  /** Whether a node that there should be a link to is out of reach. Default: nobody is. */
+  readonly isAnyoneAway?: () => boolean;
   /** Messages beyond calls, polls, placements and timelines. */
   readonly handlers?: Readonly<Record<string, NodeMessageHandler>>;
   readonly metrics: Metrics;
@@ -111,6 +113,7 @@ export class NodeCore {
       topology: knowledge.topology,
       entry,
       shards: this.shards,
+      isAnyoneAway: this.#options.isAnyoneAway ?? (() => false),
       isKeyRevoked: knowledge.isKeyRevoked,
       handlers: {
         placements: (_peer, { head }, reply) => {

@@ -25,6 +25,7 @@ export interface NodeNetworkOptions {
 export class NodeNetwork {
   readonly network: PeerNetwork;
   readonly #options: NodeNetworkOptions;
+  #listed: readonly string[] = [];
 
   constructor(options: NodeNetworkOptions) {
     const { internal, nodeId, incarnation, residency, countEnd, runtime, logger } = options;
@@ -61,7 +62,13 @@ export class NodeNetwork {
     for (const node of [...(this.#options.internal.peers ?? []), ...told]) {
       if (node.id !== this.#options.nodeId) nodes.set(node.id, node);
     }
+    this.#listed = [...nodes.keys()];
     this.network.setNodes([...nodes.values()]);
+  }
+
+  /** Whether a node that this one should be connected with is not in reach. */
+  isAnyoneAway(): boolean {
+    return this.#listed.some((id) => this.network.peer(id) === undefined);
   }
 
   /** Ids of the nodes in reach. */

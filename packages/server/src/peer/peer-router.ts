@@ -32,6 +32,8 @@ export interface PeerRouterOptions {
   readonly topology: Topology;
   readonly entry: () => Entry;
   readonly shards: ReadonlyMap<ShardId, Shard>;
+  /** Whether a node that there should be a link to is out of reach: an incarnation nobody knows may be its. */
+  readonly isAnyoneAway: () => boolean;
   /** Whether this node knows that a key was revoked: the entry of a poll may not have heard of it yet. Spec T2. */
   readonly isKeyRevoked: (keyId: string) => boolean;
   /** Further messages by name: placement pushes, look-ups, timelines. */
@@ -74,7 +76,6 @@ export class PeerRouter implements AnswerRelay {
 
   async deliver(entry: EntryId, answer: ArrivedAnswer): Promise<AnswerOutcome> {
     const peer = this.#peersByEntry.get(entry);
-    // An incarnation that no link knows may be a node that is away for a moment, or one that is no more.
     if (peer === undefined) return this.#mayReturn(entry) ? "unavailable" : "not-pending";
     const reply = await this.#requests.request(peer, encodeAnswer(answer), PEER_ANSWER_WAIT_MS);
     return reply === undefined ? "unavailable" : readAnswerOutcome(reply.head);
@@ -125,8 +126,9 @@ export class PeerRouter implements AnswerRelay {
     this.#remoteEntries.delete(entry);
   }
 
+  /** Whether an entry that no link leads to now may be alive: it was seen last of its node, or is of one never met. */
   #mayReturn(entry: EntryId): boolean {
-    return [...this.#incarnations.values()].includes(entry);
+    return [...this.#incarnations.values()].includes(entry) || this.#options.isAnyoneAway();
   }
 
   #receive(peer: Peer, message: PeerMessage): void {

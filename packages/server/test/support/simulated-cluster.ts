@@ -68,6 +68,8 @@ export class ClusterNode {
       shards: spec.shards as readonly ShardId[],
       knowledge,
       network: this.network,
+      isAnyoneAway: () =>
+        cluster.truth.nodeRecords.some(({ id }) => id !== spec.id && this.network.peer(id) === undefined),
       handlers: {
         facts: (_peer, { head }, reply) => {
           if (this.replica !== undefined) reply(answerFacts(head, this.replica, knowledge.placements));
