@@ -142,6 +142,26 @@ describe("three nodes", () => {
   });
 
   verifies(
+    "T6",
+    "an answer that arrives before a new node has met the call's entry is 503, not lost; then it is taken",
+    async () => {
+      const { tunnel, agentKey, connectorKey } = await cluster.tunnel("s2");
+      const poll = await cluster.send("b", pollRequest(tunnel, agentKey));
+      await cluster.advance(50);
+      const call = await cluster.send("c", callRequest(tunnel, connectorKey));
+      await cluster.advance(50);
+      cluster.start(cluster.crash("a"));
+      const answer = responseRequest(tunnel, agentKey, { command: commandOf(poll), fields: RESULT });
+      const early = await cluster.send("a", answer);
+      expect([early.status, early.errorCode]).toEqual([503, "tunnel_transport_unavailable"]);
+      await cluster.advance(3_000);
+      const late = await cluster.send("a", answer);
+      await cluster.advance(50);
+      expect([late.status, call.status]).toEqual([200, 200]);
+    },
+  );
+
+  verifies(
     "T2",
     "a key revoked while a node's feed is cut stops working there once the feed is back",
     async () => {
