@@ -62,7 +62,7 @@ export async function benchCalls(options: CallBenchOptions): Promise<CallFigures
   const all: CallFigures[] = [];
   for (const concurrency of options.concurrencies) {
     for (const measured of routes) {
-      const figures = await measure(measured, concurrency, options);
+      const figures = { route: measured.route, ...(await measureCalls(measured, concurrency, options)) };
       options.report(figures);
       all.push(figures);
     }
@@ -73,11 +73,12 @@ export async function benchCalls(options: CallBenchOptions): Promise<CallFigures
   return all;
 }
 
-async function measure(
-  measured: MeasuredRoute,
+/** Measures one route at one concurrency. */
+export async function measureCalls(
+  measured: Pick<MeasuredRoute, "url" | "key" | "between">,
   concurrency: number,
-  { warmUpMs, measuredMs }: CallBenchOptions,
-): Promise<CallFigures> {
+  { warmUpMs, measuredMs }: Pick<CallBenchOptions, "warmUpMs" | "measuredMs">,
+): Promise<Omit<CallFigures, "route">> {
   const load = await startPart("load.ts", {
     args: [measured.url, String(concurrency), String(warmUpMs), String(measuredMs)],
     env: { BENCH_KEY: measured.key },
@@ -90,7 +91,6 @@ async function measure(
   await load.ended;
   const { calls, elapsedMs, p50Ms, p99Ms, errors } = JSON.parse(line) as LoadResult;
   return {
-    route: measured.route,
     concurrency,
     callsPerSecond: (calls * 1000) / elapsedMs,
     p50Ms,

@@ -4,6 +4,8 @@
 import { cpus } from "node:os";
 import type { CallFigures, Route } from "./call-bench.ts";
 import type { MemoryFigures, UnitMemory } from "./memory-bench.ts";
+import type { MoveRateRun } from "../prove/move-rate-scenario.ts";
+import type { OwnerFigures } from "./owner-bench.ts";
 
 /** Bytes a unit under which a difference is noise. */
 const NOISE_BYTES = 512;
@@ -24,11 +26,18 @@ export interface BenchReport {
   }[];
   readonly waitingPollToBareServer: number;
   readonly calls: readonly CallFigures[];
+  /** The same call where its entry is the owner's node, and where it is not. */
+  readonly owners: readonly OwnerFigures[];
+  /** By directory; only those that could be started here. */
+  readonly moves: readonly ({ readonly directory: string } & MoveRateRun)[];
   readonly memory: MemoryFigures;
 }
 
+/** Everything that was measured. */
+export type BenchFigures = Pick<BenchReport, "calls" | "owners" | "moves" | "memory">;
+
 /** Puts the figures together with what the machine is. */
-export function createReport(calls: readonly CallFigures[], memory: MemoryFigures): BenchReport {
+export function createReport({ calls, owners, moves, memory }: BenchFigures): BenchReport {
   const concurrencies = [...new Set(calls.map((figures) => figures.concurrency))];
   const of = (route: Route, concurrency: number) =>
     calls.find((figures) => figures.route === route && figures.concurrency === concurrency);
@@ -52,20 +61,26 @@ export function createReport(calls: readonly CallFigures[], memory: MemoryFigure
       };
     }),
     waitingPollToBareServer: ratio(memory.waitingPoll.rssBytes, memory.bareParkedRequest.rssBytes),
-    calls: calls.map((figures) => ({
-      ...figures,
-      callsPerSecond: Math.round(figures.callsPerSecond),
-      p50Ms: rounded(figures.p50Ms, 2),
-      p99Ms: rounded(figures.p99Ms, 2),
-      addedCpuUs: Math.round(figures.addedCpuUs),
-    })),
+    calls: calls.map(roundFigures),
+    owners: owners.map(roundFigures),
+    moves,
     memory,
+  };
+}
+
+function roundFigures<Figures extends Omit<CallFigures, "route">>(figures: Figures): Figures {
+  return {
+    ...figures,
+    callsPerSecond: Math.round(figures.callsPerSecond),
+    p50Ms: rounded(figures.p50Ms, 2),
+    p99Ms: rounded(figures.p99Ms, 2),
+    addedCpuUs: Math.round(figures.addedCpuUs),
   };
 }
 
 /** The report as Markdown that reads well in a terminal too. */
 export function renderReport(report: BenchReport): string {
-  const { machine, ratios, calls, memory } = report;
+  const { machine, ratios, calls, owners, moves, memory } = report;
   return [
     `Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), ${machine.date}`,
     "",
@@ -76,17 +91,17 @@ export function renderReport(report: BenchReport): string {
       ratios.map((row) => [row.concurrency, row.callsPerSecondToProxy, row.p50ToProxy, row.addedCpuToProxy]),
     ),
     "",
+    callTable(calls),
+    "",
+    "Two nodes on one machine, seen from the node that owns the tunnel:",
+    "",
+    callTable(owners),
+    "",
+    "Moves a second:",
+    "",
     table(
-      ["route", "concurrency", "calls/s", "p50 ms", "p99 ms", "added CPU µs/call", "errors"],
-      calls.map((row) => [
-        row.route,
-        row.concurrency,
-        row.callsPerSecond,
-        row.p50Ms.toFixed(2),
-        row.p99Ms.toFixed(2),
-        row.addedCpuUs,
-        row.errors,
-      ]),
+      ["directory", "one order at a time", "eight at a time", "a job", "tunnels"],
+      moves.map((row) => [row.directory, row.onePerS, row.eightPerS, row.jobPerS, row.tunnels]),
     ),
     "",
     `Memory, after garbage collection (${memory.tunnels} tunnels, ${memory.polls} waiting polls):`,
@@ -101,6 +116,21 @@ export function renderReport(report: BenchReport): string {
       ],
     ),
   ].join("\n");
+}
+
+function callTable(rows: readonly (CallFigures | OwnerFigures)[]): string {
+  return table(
+    ["route", "concurrency", "calls/s", "p50 ms", "p99 ms", "added CPU µs/call", "errors"],
+    rows.map((row) => [
+      row.route,
+      row.concurrency,
+      row.callsPerSecond,
+      row.p50Ms.toFixed(2),
+      row.p99Ms.toFixed(2),
+      row.addedCpuUs,
+      row.errors,
+    ]),
+  );
 }
 
 /** Differences of single nodes that are below what two starts of the same node differ by are told as a bound. */
