@@ -28,13 +28,11 @@ describePostgres("a node that leaves under load", (server) => {
       const { endpoint } = leaving;
       const others = [cluster.node("a").endpoint, cluster.node("edge").endpoint];
       const tunnels = await cluster.createTunnels(SHORT_PACE.tunnels);
-      // Every tunnel has an agent at the leaving node and one elsewhere.
-      const fleet = await startFleet({
-        tunnels,
-        endpoints: others,
-        agentEndpoints: [endpoint, ...others],
-        mix: "mixed",
-      });
+      // The agents' one endpoint leads to the leaving node as long as that accepts connections, then to another.
+      const balancer = await startTcpBalancer([endpoint, ...others].map((url) => Number(new URL(url).port)));
+      onTestFinished(() => balancer.close());
+      const agentEndpoints = [balancer.origin];
+      const fleet = await startFleet({ tunnels, endpoints: others, agentEndpoints, mix: "mixed" });
       onTestFinished(() => fleet.stop());
       const run = await fleet.startRun({ callsPerS: SHORT_PACE.callsPerS });
 

@@ -1,14 +1,7 @@
 // Two residencies on one machine: nothing of one opens, routes or shows in the other.
 
 import { HEADER } from "@moor/protocol";
-import {
-  startPlainAgent,
-  startCluster,
-  until,
-  verifies,
-  type Cluster,
-  type FleetTunnel,
-} from "@moor/testkit";
+import { startCluster, until, verifies, type Cluster, type FleetTunnel } from "@moor/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callOnce, tunnelOn } from "./cluster-kit.ts";
 
@@ -128,9 +121,7 @@ describe("global and eu", () => {
 
   test("a node of one residency gets no link to another's, and serves nothing by it", async () => {
     const internal = of("global").node("a");
-    const { nodes } = (await internal.operator.demand("GET", "/v1/nodes")) as {
-      nodes: readonly { id: string; internal_url: string }[];
-    };
+    const { nodes } = await internal.operator.demand<NodeList>("GET", "/v1/nodes");
     const stray = await startCluster({
       residency: "eu",
       directory: "sqlite",
@@ -161,6 +152,10 @@ describe("global and eu", () => {
     }
   });
 });
+
+interface NodeList {
+  readonly nodes: readonly { readonly id: string; readonly internal_url: string }[];
+}
 
 interface TakenCommand {
   readonly request_id: string;
