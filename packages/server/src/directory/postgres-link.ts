@@ -63,6 +63,8 @@ interface Connection {
 export class PostgresLink {
   readonly #options: PostgresLinkOptions;
   #connection: Promise<Connection> | undefined;
+  /** Of the connection that is being made. */
+  #connecting: Socket | undefined;
   #isClosed = false;
 
   constructor(options: PostgresLinkOptions) {
@@ -87,12 +89,14 @@ export class PostgresLink {
   /** Lets go of the connection, whatever it is doing. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#connecting?.destroy();
     if (this.#connection !== undefined) await this.#drop(this.#connection);
   }
 
   async #connect(): Promise<Connection> {
     const { url, name, onConnect, onNotify, logger, answerMsMax = ANSWER_MS_MAX } = this.#options;
     const socket = new Socket();
+    this.#connecting = socket;
     const client = new Client({
       connectionString: url.reveal(),
       application_name: name,
@@ -123,6 +127,8 @@ export class PostgresLink {
       throw error instanceof PostgresFailure || error instanceof ConfigError
         ? error
         : new PostgresFailure("connection", codeOf(error));
+    } finally {
+      this.#connecting = undefined;
     }
   }
 
