@@ -7,7 +7,7 @@
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,8 +18,9 @@ const runId = randomUUID();
 /** Inherited by every process a test starts. */
 const RUN_MARK = `MOOR_TEST_RUN=${runId}`;
 
-/** The run's own temporary folder. */
+/** The run's own temporary folder. The user that PostgreSQL runs as when the tests run as root may pass through it. */
 const runDir = mkdtempSync(path.join(tmpdir(), "moor-run-"));
+chmodSync(runDir, 0o711);
 const countFile = path.join(runDir, "count.json");
 
 /** Runs Vitest as a child; gives its exit code, 128 when a signal ended it. */
@@ -29,7 +30,14 @@ function runVitest(): Promise<number> {
   const vitest = spawn(process.execPath, [...args, ...reporters, ...process.argv.slice(2)], {
     cwd: root,
     stdio: "inherit",
-    env: { ...process.env, [COUNT_FILE_VARIABLE]: countFile, MOOR_TEST_RUN: runId, TMPDIR: runDir },
+    env: {
+      ...process.env,
+      [COUNT_FILE_VARIABLE]: countFile,
+      MOOR_TEST_RUN: runId,
+      TMPDIR: runDir,
+      // The tests start some hundred processes of the same sources: each but the first finds them compiled.
+      NODE_COMPILE_CACHE: path.join(runDir, "compiled"),
+    },
   });
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => vitest.kill(signal));
   return new Promise((resolve, reject) => {

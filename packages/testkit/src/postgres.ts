@@ -159,7 +159,10 @@ function run(file: string, args: readonly string[]): LoggedChild {
 async function initialise(binaries: PostgresBinaries, dir: string, data: string): Promise<void> {
   const args = ["-D", data, "-U", "moor", "-A", "scram-sha-256", "--pwfile", path.join(dir, "password")];
   const child = run(binaries.initdb, [...args, "-E", "UTF8", "--no-locale", "--no-sync"]);
-  const ended = new Promise<number | null>((resolve) => void child.once("close", resolve));
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
   const code = await within(ended, "initdb to end", START_MS_MAX);
   if (code !== 0) throw new Error(`initdb ended with ${code}:\n${child.log.text()}`);
 }
