@@ -122,7 +122,7 @@ describe("public listener", () => {
     const answer = await fetch(`${node.endpoint}/v1/tunnels/${tunnel.id}/response`, {
       method: "POST",
       headers: { authorization: `Bearer ${tunnel.agent_key}`, "x-tunnel-shard-token": "a".repeat(8192) },
-      body: "{}",
+      body: '{"request_id":"r1","resp_json":{}}',
     });
     expect(answer.status).toBe(404); // Read, and of an entry that is no more.
   });
