@@ -29,16 +29,3 @@ export type {
   TunnelRecord,
 } from "./directory/directory.ts";
 export { ACCESS_MODES } from "./directory/directory.ts";
-export {
-  encodeNodeUri,
-  isNodeId,
-  isResidency,
-  type CertificateIdentity,
-} from "./peer/transport/certificate-identity.ts";
-export {
-  makeAuthority,
-  makeNodeCertificate,
-  readAuthorityResidency,
-  type CertificateTerms,
-  type MadeCertificate,
-} from "./peer/transport/make-certificate.ts";

@@ -16,7 +16,7 @@ import {
   makeNodeCertificate,
   readAuthorityResidency,
   type MadeCertificate,
-} from "@moor/server";
+} from "@moor/server/certificates";
 import { placeFiles } from "../file-placement.ts";
 import { integerOption } from "../option-parsers.ts";
 import { printJson, printMessage, printPairs } from "../output.ts";
