@@ -49,7 +49,9 @@ describePostgres("a node that leaves under load", (server) => {
       const poll = fetch(`${endpoint}/v1/tunnels/${idle.id}/poll?timeout_ms=25000`, {
         headers: { authorization: `Bearer ${idle.agentKey}`, [HEADER.instanceId]: "c".repeat(32) },
       });
-      await until(async () => (await leaving.operator.metric("moor_polls_waiting")) > 0, "polls to wait");
+      const isSeen = async () =>
+        (await leaving.operator.demand("GET", `/v1/tunnels/${idle.id}`))["seen"] === true;
+      await until(isSeen, "the poll to wait");
 
       const { process: running } = leaving;
       running.signal("SIGTERM");
