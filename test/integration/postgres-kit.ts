@@ -1,6 +1,6 @@
 // PostgreSQL directories for tests: one server for a file of tests, a migrated database for each test.
 
-import { createNodeRuntime, createSilentLogger, Secret, type Logger } from "@moor/runtime";
+import { createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
 import { createTempDir, postgresMissing, startPostgres, until, type PostgresServer } from "@moor/testkit";
 import { Client, type QueryResult } from "pg";
 import { afterAll, beforeAll, describe } from "vitest";

