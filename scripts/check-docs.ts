@@ -1,8 +1,9 @@
-// `npm run check:docs`: what the documents say about files, requirements, errors and flags is so.
+// `npm run check:docs`: what the documents say about files, requirements, errors, flags, logs and metrics is so.
 
 import { findUnknownFlags } from "./docs/command-lines.ts";
 import { findErrorTableProblems } from "./docs/error-docs.ts";
 import { findBrokenLinks } from "./docs/links.ts";
+import { findNameProblems } from "./docs/log-and-metric-names.ts";
 import { readMarkdownFiles } from "./docs/markdown-files.ts";
 import { findMapProblems } from "./docs/the-map.ts";
 
@@ -11,6 +12,7 @@ const problems = [
   ...findBrokenLinks(files),
   ...findMapProblems(),
   ...findErrorTableProblems(),
+  ...findNameProblems(),
   ...findUnknownFlags(files),
 ];
 for (const problem of problems) console.error(problem);

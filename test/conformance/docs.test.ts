@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { verifies } from "@moor/testkit";
 import { findErrorTableProblems } from "../../scripts/docs/error-docs.ts";
 import { findBrokenLinks } from "../../scripts/docs/links.ts";
+import { findNameProblems } from "../../scripts/docs/log-and-metric-names.ts";
 import { readMarkdownFiles } from "../../scripts/docs/markdown-files.ts";
 import { findMapProblems } from "../../scripts/docs/the-map.ts";
 
@@ -21,4 +22,8 @@ test("the map of ARCHITECTURE.md names files that are there and every requiremen
 
 test("links between the documents lead somewhere", () => {
   expect(findBrokenLinks(readMarkdownFiles())).toEqual([]);
+});
+
+test("the pages on logs and metrics name what the sources write, and nothing else", () => {
+  expect(findNameProblems()).toEqual([]);
 });
