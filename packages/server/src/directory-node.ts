@@ -10,6 +10,7 @@ import type { SeenRecorder } from "./entry/seen-recorder.ts";
 import type { HttpListener } from "./http/http-listener.ts";
 import { LeaseRenewer } from "./liveness/lease-renewer.ts";
 import { LeaseWatch } from "./liveness/lease-watch.ts";
+import { NodeRegistrar } from "./liveness/node-registrar.ts";
 import { applyChange } from "./moves/apply-change.ts";
 import { createMover } from "./moves/create-mover.ts";
 import { gatherTimeline } from "./moves/gather-timeline.ts";
@@ -80,6 +81,7 @@ class DirectoryNode {
   readonly #jobs: MoveJobRunner;
   readonly #wantTopology = new Set<Peer>();
   readonly #nodeOfShard = new Map<string, string>();
+  #registrar: NodeRegistrar | undefined;
   #publicListener: HttpListener | undefined;
   #operatorListener: OperatorListener | undefined;
   #stopListening: (() => void) | undefined;
@@ -144,21 +146,12 @@ class DirectoryNode {
   }
 
   async start(): Promise<void> {
-    const { node, version } = this.#options;
     this.internalUrl = (await this.#network?.listen()) ?? "";
-    await this.#directory.registerNode({
-      id: node.id,
-      incarnation: this.#incarnation,
-      shards: node.shards,
-      internalUrl: this.internalUrl,
-      roles: node.roles,
-      ...(version === undefined ? {} : { version }),
-    });
     this.#stopListening = this.#replica.onChange((change) => this.#handleChange(change));
     this.#connectNodes();
-    this.#leases.start();
     this.#leaseWatch.start();
-    this.#jobs.start();
+    this.#registrar = this.#createRegistrar();
+    await this.#registrar.start();
     this.#countAtScrape();
     this.#publicListener = await openPublicListener(
       this.#options,
@@ -183,6 +176,7 @@ class DirectoryNode {
     logger.info("node-leaving", { node: node.id, callsHeld: calls.size, pollsHeld: polls.size });
     await this.#core.entry.drain(graceMs);
     await this.#publicListener?.close();
+    this.#registrar?.stop();
     await this.#jobs.stop();
     this.#leases.stop();
     this.#leaseWatch.stop();
@@ -196,6 +190,27 @@ class DirectoryNode {
     });
     await this.#directory.close();
     logger.info("node-stopped", { node: node.id });
+  }
+
+  #createRegistrar(): NodeRegistrar {
+    const { node, version, runtime, logger } = this.#options;
+    return new NodeRegistrar({
+      directory: this.#directory,
+      registration: {
+        id: node.id,
+        incarnation: this.#incarnation,
+        shards: node.shards,
+        internalUrl: this.internalUrl,
+        roles: node.roles,
+        ...(version === undefined ? {} : { version }),
+      },
+      onRegistered: () => {
+        this.#leases.start();
+        this.#jobs.start();
+      },
+      runtime,
+      logger,
+    });
   }
 
   #createCore(knowledge: ReturnType<typeof directoryKnowledge>["knowledge"]): NodeCore {

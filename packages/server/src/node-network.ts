@@ -44,6 +44,7 @@ export class NodeNetwork {
       self: { nodeId, incarnation },
       residency,
       transport,
+      countEnd,
       runtime,
       logger,
     });

@@ -82,24 +82,32 @@ type ReadBack<Made> =
   | { readonly kind: "refused"; readonly error: ProtocolError }
   | { readonly kind: "unknown" };
 
-/** Orders are idempotent by move id: asking again tells what the first one came to. */
+/**
+ * A failure that may have been made is asked again: orders are idempotent by move id, so the second answer tells what
+ * the first one came to. One that certainly changed nothing is the answer.
+ */
 async function afterFailure<Made>(
   options: MoverOptions,
   error: unknown,
   again: () => Promise<Made>,
 ): Promise<ReadBack<Made>> {
   if (!isProtocolError(error)) throw error;
-  if (error.code !== "directory_unavailable") return { kind: "refused", error };
+  if (!mayBeMade(error)) return { kind: "refused", error };
   for (let attempt = 0; attempt < READ_BACK_MAX; attempt += 1) {
     await sleep(options.runtime, READ_BACK_INTERVAL_MS);
     try {
       return { kind: "made", made: await again() };
     } catch (later) {
       if (!isProtocolError(later)) throw later;
+      // That this attempt changed nothing says nothing of the first one.
       if (later.code !== "directory_unavailable") return { kind: "refused", error: later };
     }
   }
   return { kind: "unknown" };
+}
+
+function mayBeMade(error: ProtocolError): boolean {
+  return error.code === "directory_unavailable" && error.data?.["outcome"] !== undefined;
 }
 
 /** Tells the new owners, waits for them, then tells this node and all others. Whether all owners said that they know. */

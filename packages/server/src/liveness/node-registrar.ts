@@ -1,0 +1,78 @@
+// Makes a node known to the directory, at the start or, where the directory is away, as soon as it is back.
+//
+// Design: "Liveness: static stability first". A node that has a replica serves from it whatever the directory does.
+// I1  What needs the registration (leases, the lead) begins after it, and once.
+// I2  A refusal that waiting will not cure (a shard that another live node runs) is the caller's to report.
+
+import { isProtocolError } from "@moor/protocol";
+import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
+import type { Directory, NodeRegistration } from "../directory/directory.ts";
+
+/** How often a directory that is away is asked again. Milliseconds. */
+const RETRY_MS = 2_000;
+
+export interface NodeRegistrarOptions {
+  readonly directory: Pick<Directory, "registerNode">;
+  readonly registration: NodeRegistration;
+  /** Called once the directory knows this node. */
+  readonly onRegistered: () => void;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+/** Registers from `start` to `stop`. */
+export class NodeRegistrar {
+  readonly #options: NodeRegistrarOptions;
+  #timer: TimerHandle | undefined;
+  #isStopped = false;
+
+  constructor(options: NodeRegistrarOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the node is registered, or when that must wait. Rejects with what waiting will not cure. */
+  async start(): Promise<void> {
+    const { directory, registration, logger, onRegistered } = this.#options;
+    try {
+      await directory.registerNode(registration);
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      logger.warn("node-not-registered", { node: registration.id, reason: error.code });
+      return this.#retryLater();
+    }
+    if (!this.#isStopped) onRegistered();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#options.runtime.cancel(this.#timer);
+  }
+
+  #retryLater(): void {
+    if (this.#isStopped) return;
+    this.#timer = this.#options.runtime.schedule(RETRY_MS, () => void this.#retry());
+  }
+
+  async #retry(): Promise<void> {
+    const { directory, registration, logger, onRegistered } = this.#options;
+    try {
+      await directory.registerNode(registration);
+    } catch (error) {
+      // A conflict may end too: the node that has the shard leaves, or is silent for long enough.
+      if (!isAway(error)) logger.error("node-refused", { node: registration.id, reason: reasonOf(error) });
+      return this.#retryLater();
+    }
+    if (this.#isStopped) return;
+    logger.info("node-registered", { node: registration.id });
+    onRegistered();
+  }
+}
+
+function isAway(error: unknown): error is Error & { readonly code: string } {
+  if (!isProtocolError(error)) return false;
+  return error.code === "directory_unavailable" || error.code === "directory_regressed";
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : "unknown failure";
+}
