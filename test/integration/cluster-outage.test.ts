@@ -46,7 +46,8 @@ describePostgres("a database that goes away", (server) => {
       expect(faultsOf(firstContacts)).toEqual(NO_FAULTS);
       expect(firstContacts.calls).toBeGreaterThan(0);
       expect([...new Set(refusals)]).toEqual(["directory_unavailable"]);
-      for (const message of messages) expect(message).toMatch(/^changes are not possible now: |whether move_\w+ was made is told once/);
+      for (const message of messages)
+        expect(message).toMatch(/^changes are not possible now: |whether move_\w+ was made is told once/);
     },
     120_000,
   );
