@@ -9,13 +9,12 @@
 // I5  A leaving node holds no poll, but hands out what is queued: those calls can end nowhere else.
 
 import { encodeCorrectionBody, HEADER, ProtocolError, type TunnelId } from "@moor/protocol";
-import type { TimerHandle } from "@moor/runtime";
-import { JSON_TYPE, NO_STORE, type HttpExchange } from "../http/http-exchange.ts";
+import { JSON_TYPE, NO_STORE } from "../http/http-exchange.ts";
 import { replyError } from "../http/reply-error.ts";
 import type { ShardId } from "../directory/directory.ts";
 import type { PollOutcome } from "../operator/metrics.ts";
+import { offerEnd } from "../peer/offer-end.ts";
 import type {
-  CallId,
   Claimant,
   KnownPlacement,
   Offer,
@@ -28,35 +27,12 @@ import { OWNER_HOPS_MAX, RETRY_AFTER_S } from "../server-limits.ts";
 import { sealPollingToken } from "../tokens/polling-token.ts";
 import { claimOffer, type Claims } from "./claim-offer.ts";
 import { encodeCommands } from "./command-encoding.ts";
-import { createCorrectionPolicy, type CorrectablePoll, type CorrectionPolicy } from "./correction-policy.ts";
+import { createCorrectionPolicy, type CorrectionPolicy } from "./correction-policy.ts";
 import type { EntryContext } from "./entry-context.ts";
-import type { PollQuery } from "./poll-query.ts";
+import type { ArrivedPoll, HeldPoll } from "./held-poll.ts";
 import { TunnelIndex } from "./tunnel-index.ts";
 
-/** A poll as it arrived. */
-export interface ArrivedPoll extends CorrectablePoll {
-  readonly pollId: PollId;
-  readonly keyId: string;
-  readonly exchange: HttpExchange;
-  readonly query: PollQuery;
-}
-
-/** Where a held poll stands. */
-type PollState =
-  | { readonly kind: "parked" }
-  | { readonly kind: "registered"; readonly port: ShardPort }
-  /** Claims are under way; `isOver`: its time ran out meanwhile. */
-  | { readonly kind: "claiming"; readonly port: ShardPort; isOver: boolean };
-
-interface HeldPoll {
-  readonly poll: ArrivedPoll;
-  state: PollState;
-  /** Revision of the placement it was last registered by; an ending that knows no newer one crossed it on the way. */
-  registeredBy: number;
-  hops: number;
-  holdTimer: TimerHandle | undefined;
-}
-
+/** The polls of one entry. */
 export class PollTable {
   readonly #context: EntryContext;
   readonly #policy: CorrectionPolicy;
@@ -101,7 +77,7 @@ export class PollTable {
     const callIds = offer.calls.map(({ callId }) => callId);
     if (held === undefined || held.state.kind === "claiming" || held.poll.exchange.isGone) {
       if (held?.state.kind === "registered") this.#remove(held, "agent_gone");
-      return shard.offerEnded(offer.tunnel, offer.pollId, { ...NOTHING, returned: callIds });
+      return shard.offerEnded(offer.tunnel, offer.pollId, offerEnd({ returned: callIds }));
     }
     // An offer of a former owner is as good as any; the present one must not make another.
     if (held.state.kind === "registered" && held.state.port !== shard) {
@@ -224,7 +200,7 @@ export class PollTable {
   #write(held: HeldPoll, claimant: Claimant, claims: Claims, shard: ShardPort): void {
     const { poll } = held;
     const granted = claims.granted.map(({ callId }) => callId);
-    if (granted.length === 0) return this.#goOn(held, shard, { ...NOTHING, ...claims.refused });
+    if (granted.length === 0) return this.#goOn(held, shard, offerEnd(claims.refused));
     const headers = { ...NO_STORE, ...JSON_TYPE };
     const outcome = poll.exchange.isGone
       ? "not-written"
@@ -236,7 +212,7 @@ export class PollTable {
     for (const { callId, port } of claims.granted) port.settleClaim(callId, claimant, outcome);
     this.#remove(held, outcome === "written" ? "commands" : "agent_gone");
     const way = outcome === "written" ? { written: granted } : { returned: granted };
-    shard.offerEnded(poll.tunnel, poll.pollId, { ...NOTHING, ...claims.refused, ...way });
+    shard.offerEnded(poll.tunnel, poll.pollId, offerEnd({ ...claims.refused, ...way }));
   }
 
   /** Nothing could be claimed: the poll waits on, unless its time is over. */
@@ -294,9 +270,6 @@ export class PollTable {
     return true;
   }
 }
-
-const NO_CALLS: readonly CallId[] = [];
-const NOTHING: OfferEnd = { written: NO_CALLS, returned: NO_CALLS, blocked: NO_CALLS, gone: NO_CALLS };
 
 function nodeDraining(): ProtocolError {
   return new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S });

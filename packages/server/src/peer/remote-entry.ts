@@ -2,6 +2,7 @@
 //
 // Spec: docs/protocol/peer-link.md. A grant that comes too late is settled "not-written" by the router.
 
+import { offerEnd } from "./offer-end.ts";
 import type {
   CallId,
   CallRefusal,
@@ -49,7 +50,7 @@ export class RemoteEntry implements EntryPort {
     const head = { t: "offer", shard: shard.shard, tunnel, poll: pollId, calls: offered };
     if (this.#options.send(head)) return;
     const blocked = calls.map(({ callId }) => callId);
-    shard.offerEnded(tunnel, pollId, { written: [], returned: [], blocked, gone: [] });
+    shard.offerEnded(tunnel, pollId, offerEnd({ blocked }));
   }
 
   endPoll(pollId: PollId, ending: PollEnding): void {

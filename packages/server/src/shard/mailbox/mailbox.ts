@@ -9,6 +9,7 @@
 
 import type { InstanceId } from "@moor/protocol";
 import type { Runtime, TimerHandle } from "@moor/runtime";
+import { offerEnd } from "../../peer/offer-end.ts";
 import type {
   CallId,
   CallRefusal,
@@ -36,11 +37,6 @@ export interface MailboxOptions {
   readonly wasSeen: boolean;
   /** Until when agents count as connected without a sign, on the monotonic clock. Spec T12, last sentence. */
   readonly graceUntilMs: number;
-}
-
-/** How an offer ended all of whose calls went one way. */
-function offerEndAs(way: keyof OfferEnd, callIds: readonly CallId[]): OfferEnd {
-  return { written: [], returned: [], blocked: [], gone: [], [way]: callIds };
 }
 
 /** An offer under way. */
@@ -175,13 +171,7 @@ export class Mailbox {
     for (const [pollId, { poll, calls }] of this.#offers) {
       // Whether they were written is for the claims to say: offered again, a written one is refused by its entry.
       if (poll.entry === entry) {
-        this.offerEnded(
-          pollId,
-          offerEndAs(
-            "returned",
-            calls.map(({ call }) => call.callId),
-          ),
-        );
+        this.offerEnded(pollId, offerEnd({ returned: calls.map(({ call }) => call.callId) }));
       }
     }
   }
@@ -239,13 +229,7 @@ export class Mailbox {
     const offered = calls.map(({ call }) => ({ callId: call.callId, entry: call.entry }));
     const entry = this.#entry(poll.entry);
     if (entry !== undefined) return entry.offerCalls({ pollId, tunnel, calls: offered }, this.#options.port);
-    this.offerEnded(
-      pollId,
-      offerEndAs(
-        "blocked",
-        offered.map(({ callId }) => callId),
-      ),
-    );
+    this.offerEnded(pollId, offerEnd({ blocked: offered.map(({ callId }) => callId) }));
   }
 
   /** Calls not written wait at the head; an entry that could not claim them is avoided for a moment. */
