@@ -5,6 +5,7 @@
 import { startFleet } from "@moor/testkit/fleet";
 import type { FleetVerdict } from "@moor/testkit/fleet-verdict";
 import type { OperatorClient } from "@moor/testkit/operator-client";
+import { until } from "@moor/testkit/within";
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { measure } from "./moves-scenario.ts";
 import { setStage, type StageOptions } from "./prove-stage.ts";
@@ -57,7 +58,10 @@ async function rotate(operator: OperatorClient, pauseMs: number): Promise<void> 
   await sleep(runtime, pauseMs);
   const added = await operator.demand<TokenKey>("POST", "/v1/token-keys", { reason: "rotation" });
   await sleep(runtime, pauseMs);
-  await operator.demand("POST", `/v1/token-keys/${added.id}/promote`, {});
+  // Refused as long as a node is not known to have the key.
+  const isPromoted = async () =>
+    (await operator.request("POST", `/v1/token-keys/${added.id}/promote`, {})).status === 200;
+  await until(isPromoted, "the new key to be promoted");
   await sleep(runtime, pauseMs);
   for (const { id } of old) await operator.demand("DELETE", `/v1/token-keys/${id}`);
   await sleep(runtime, pauseMs);
