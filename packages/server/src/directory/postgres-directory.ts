@@ -26,6 +26,7 @@ import {
 import { assertSchema } from "./postgres-schema.ts";
 import { asked, PostgresStore } from "./postgres-store.ts";
 import { PostgresWriter } from "./postgres-writer.ts";
+import { discardUnfinished } from "./replica-fill.ts";
 import { ReplicaSync } from "./replica-sync.ts";
 import {
   assertResidencyName,
@@ -194,8 +195,9 @@ async function found(
   throw new ConfigError("directory", `a database (${made.message})`, "one that is whole, or empty");
 }
 
-/** The copy's file; a copy of another schema is begun anew. */
+/** The copy's file; one that was not finished is begun anew. */
 function openCopy(path: string, runtime: Runtime): DatabaseSync {
+  discardUnfinished(path);
   const db = new DatabaseSync(path, { timeout: 5_000 });
   // What a power cut takes from the copy comes again from the authority.
   db.exec("pragma journal_mode = wal; pragma synchronous = normal;");

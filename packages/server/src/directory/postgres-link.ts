@@ -20,6 +20,8 @@ const CONNECT_MS_MAX = 5_000;
 export interface PostgresSession {
   /** Rows of a statement. Throws PostgresFailure. */
   rows(sql: string, params?: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Rows of a statement as their values in the statement's order: cheaper where there are many. Throws PostgresFailure. */
+  values(sql: string, params: readonly SqlValue[]): Promise<readonly (readonly SqlValue[])[]>;
   /** Runs a statement; gives the server's word for what it did, e.g. `COMMIT`. Throws PostgresFailure. */
   command(sql: string): Promise<string>;
 }
@@ -186,6 +188,13 @@ function sessionOf(client: Client): PostgresSession {
   };
   return {
     rows: async (sql, params = []) => (await ask(sql, params)).rows as readonly Row[],
+    values: async (text, params) => {
+      try {
+        return (await client.query({ text, values: [...params], rowMode: "array" })).rows as SqlValue[][];
+      } catch (error) {
+        throw failureOf(error);
+      }
+    },
     command: async (sql) => {
       // Several statements at once give several results.
       const result: QueryResult | readonly QueryResult[] = await ask(sql);

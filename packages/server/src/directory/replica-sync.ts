@@ -3,7 +3,8 @@
 // Spec: R22.
 // I1  A copy that is compared page by page is never worse than before: each row in it is its old or its new state, and
 //     the copy's number moves only at the end, so that an interrupted comparison is begun again.
-// I2  Listeners hear of exactly what differs.
+// I2  Listeners hear of exactly what differs. A copy that is filled for the first time has been given to nobody yet:
+//     nobody listens.
 
 import type { DatabaseSync } from "node:sqlite";
 import { integerAt, textAt, textOrNullAt } from "./columns.ts";
@@ -25,12 +26,13 @@ import {
 } from "./replicated-tables.ts";
 import { headFromRow } from "./mutation-batch.ts";
 import { changeFromRow } from "./rows.ts";
+import { copyTables, fillCopy, isEmptyCopy } from "./replica-fill.ts";
 import { READ, type Row } from "./statements.ts";
 
 /** Changes taken in at once: a few milliseconds of this thread. Count. */
 const CHANGES_PAGE = 250;
-/** Rows compared at once. Count: some milliseconds of this thread; a copy that is new serves nobody yet. */
-const ROWS_PAGE = { serving: 1_000, new: 5_000 } as const;
+/** Rows compared at once. Count: some milliseconds of this thread. */
+const ROWS_PAGE = 1_000;
 
 /** The authority's residency row, and the transaction that made its newest change where that is known. */
 export interface AuthorityHead extends ResidencyHead {
@@ -77,18 +79,10 @@ export class ReplicaSync {
 
   /** Compares everything, in one transaction of the authority's; gives how far the copy is now. */
   async compareAll(session: PostgresSession): Promise<AuthorityHead> {
-    await session.command("begin isolation level repeatable read read only");
-    try {
-      const head = await readHead(session);
-      if (head === undefined)
-        throw new Error("invariant broken: D11 a directory that is followed is founded");
-      for (const table of REPLICATED_TABLES) await this.#compareTable(session, table, head.seq);
-      this.#transaction(() => this.#writer.position(head));
-      this.#replica.show([{ seq: head.seq, kind: "residency", id: head.name }], head.seq);
-      return head;
-    } finally {
-      await session.command("rollback");
-    }
+    const isNew = this.#replica.seq === 0 && isEmptyCopy(this.#db);
+    const head = isNew ? await this.#fill(session) : await this.#compare(session);
+    this.#replica.show([{ seq: head.seq, kind: "residency", id: head.name }], head.seq);
+    return head;
   }
 
   /** Copies the leases. */
@@ -101,12 +95,28 @@ export class ReplicaSync {
     this.#replica.showLeases();
   }
 
+  #fill(session: PostgresSession): Promise<AuthorityHead> {
+    // The authority's transaction ends before the copy's: making indexes may take longer than it may be idle.
+    const copy = () =>
+      atOneState(session, async (head) => {
+        await copyTables(this.#db, session);
+        this.#writer.position(head);
+      });
+    return fillCopy(this.#db, copy);
+  }
+
+  #compare(session: PostgresSession): Promise<AuthorityHead> {
+    return atOneState(session, async (head) => {
+      for (const table of REPLICATED_TABLES) await this.#compareTable(session, table, head.seq);
+      this.#transaction(() => this.#writer.position(head));
+    });
+  }
+
   async #compareTable(session: PostgresSession, table: ReplicatedTable, seq: number): Promise<void> {
-    const pageRows = this.#replica.seq === 0 ? ROWS_PAGE.new : ROWS_PAGE.serving;
     let after = "";
     for (;;) {
-      const theirs = await session.rows(selectAfter(table), [after, pageRows]);
-      const isLast = theirs.length < pageRows;
+      const theirs = await session.rows(selectAfter(table), [after, ROWS_PAGE]);
+      const isLast = theirs.length < ROWS_PAGE;
       const upTo = isLast ? ID_MAX : textAt(theirs.at(-1), table.idColumn);
       const ours = this.#writer.all(selectBetween(table), [after, upTo]);
       const changes = this.#reconcile(table, theirs, ours).map((id): Change => ({
@@ -167,6 +177,22 @@ export async function readHead(session: PostgresSession, knownSeq = 0): Promise<
     knownTx: knownTx ?? undefined,
     oldest: integerAt(row, "oldest"),
   };
+}
+
+/** Does `work` in a transaction that sees one state of the authority; gives that state's head. */
+async function atOneState(
+  session: PostgresSession,
+  work: (head: AuthorityHead) => Promise<void>,
+): Promise<AuthorityHead> {
+  await session.command("begin isolation level repeatable read read only");
+  try {
+    const head = await readHead(session);
+    if (head === undefined) throw new Error("invariant broken: D11 a directory that is followed is founded");
+    await work(head);
+    return head;
+  } finally {
+    await session.command("rollback");
+  }
 }
 
 function differingIds(table: ReplicatedTable, theirs: readonly Row[], ours: readonly Row[]): string[] {
