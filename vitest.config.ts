@@ -1,8 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-// Rings (see CONTRIBUTING.md): pure ones share one process; integration tests get processes of their own.
+// Rings (see CONTRIBUTING.md): pure ones share one process; integration tests get processes of their own, and mostly
+// wait for them: three files at a time keep two cores busy.
 // A test's deadline is there for one that hangs; it must not judge how busy the machine is.
-const pure = { isolate: false, pool: "threads", maxWorkers: 1, testTimeout: 60_000 } as const;
+const pure = { isolate: false, pool: "threads", maxWorkers: 2, testTimeout: 60_000 } as const;
 
 export default defineConfig({
   test: {
@@ -15,7 +16,7 @@ export default defineConfig({
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
           pool: "forks",
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 }, // after the pure rings, which have another number of workers
           testTimeout: 60_000,
           hookTimeout: 60_000,
