@@ -37,8 +37,12 @@ async function shardsAt(node: ClusterNode): Promise<readonly ShardItem[]> {
   return (JSON.parse(run.stdout) as { items: ShardItem[] }).items;
 }
 
-/** Orders a move at n1 and cuts n1 from the database while the database has the move in hand. */
-async function moveAndLose(id: string, to: string): Promise<RunningProcess> {
+/** Orders a move at n1 and cuts n1 from the database while the database has the move in hand, as long as told. */
+async function moveAndLose(
+  id: string,
+  to: string,
+  forHowLong: "a moment" | "until told",
+): Promise<RunningProcess> {
   const { databaseProxy, dataDir } = cluster.node("n1");
   const holder = new Client({ connectionString: databaseUrl });
   await holder.connect();
@@ -52,7 +56,7 @@ async function moveAndLose(id: string, to: string): Promise<RunningProcess> {
     );
     return rows.length > 0;
   }, "the move to wait in the database");
-  databaseProxy.setAccepting(false);
+  databaseProxy.setAccepting(forHowLong === "a moment");
   databaseProxy.reset();
   await holder.query("rollback");
   await holder.end();
@@ -132,8 +136,7 @@ describePostgres("nodes on one PostgreSQL", (server) => {
     "a move whose database is lost in the middle and is back soon is made once, and the command says so",
     async () => {
       const { id, to } = await newTunnel();
-      const moving = await moveAndLose(id, to);
-      cluster.node("n1").databaseProxy.setAccepting(true);
+      const moving = await moveAndLose(id, to, "a moment");
       expect(await moving.ended).toEqual({ kind: "exited", code: 0 });
       expect(moving.stdout.text()).toContain(`moved ${id}`);
       await cluster.untilPlaced(id, to);
@@ -141,16 +144,25 @@ describePostgres("nodes on one PostgreSQL", (server) => {
     },
   );
 
-  test("a move whose database stays away is asked for until it is back, and the command says that nothing was moved", async () => {
-    const { id, at: from, to } = await newTunnel();
-    const moving = await moveAndLose(id, to);
-    await moving.stderr.waitFor("The directory was lost in the middle; asking whether move_");
-    cluster.node("n1").databaseProxy.setAccepting(true);
-    expect(await moving.ended).toEqual({ kind: "exited", code: 1 });
-    expect(moving.stderr.text()).toContain("nothing was moved");
-    expect((await cluster.node("n2").operator.where(id))?.shard).toBe(from);
-    expect(await movesOf(id)).toBe(0);
-  });
+  verifies(
+    "R22",
+    "a move whose database is lost before the commit and stays away is refused at once, and nothing is moved",
+    async () => {
+      const { id, at: from, to } = await newTunnel();
+      const moving = await moveAndLose(id, to, "until told");
+      expect(await moving.ended).toEqual({ kind: "exited", code: 1 });
+      expect(moving.stderr.text()).toContain("refused (directory_unavailable): changes are not possible now");
+      cluster.node("n1").databaseProxy.setAccepting(true);
+      const isBack = () =>
+        cluster.createTunnels(1).then(
+          () => true,
+          () => false,
+        );
+      await until(isBack, "n1 to make changes again");
+      expect((await cluster.node("n1").operator.where(id))?.shard).toBe(from);
+      expect(await movesOf(id)).toBe(0);
+    },
+  );
 
   test("a job outlives the node that ran it, whose shard is shown as late", async () => {
     const leaderOf = () => cluster.nodes.findLast((node) => node.events("leading").length > 0);
