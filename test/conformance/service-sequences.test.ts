@@ -18,7 +18,7 @@ import { verifies } from "@moor/testkit";
 import type { FakeExchange } from "../../packages/server/test/support/fake-exchange.ts";
 import { callRequest, pollRequest } from "../../packages/server/test/support/requests.ts";
 import { SimulatedCluster } from "../../packages/server/test/support/simulated-cluster.ts";
-import { bytesOf, readVectors, type Sequence, type SequenceStep } from "./vector-files.ts";
+import { bytesOf, readVectors, type SequenceStep } from "./vector-files.ts";
 
 const CAPABLE = ["X-Tunnel-Client-Capabilities", "wrong-cluster-v1"];
 const HOLD_MS = 1_000;
