@@ -25,6 +25,8 @@ import { describePostgres } from "./postgres-kit.ts";
 
 /** Command deadline of tunnels whose callers are to be told soon. */
 const SHORT_DEADLINE = "3s";
+/** Times the wire of an agent is cut. */
+const CUT_ROUNDS = 15;
 
 function startAgent(endpoint: string, tunnel: FleetTunnel, mcp: string) {
   const agent = startPlainAgent({ endpoint, tunnel, mcp });
@@ -140,22 +142,22 @@ verifies(
     await agent.connected;
 
     const endings = new Map<string, Promise<CallEnding>>();
-    for (let round = 0; round < 24; round += 1) {
+    for (let round = 0; round < CUT_ROUNDS; round += 1) {
       const name = callName();
-      // By turns: cut with the command held back on the wire, cut at once, cut after some of it may have passed.
+      const before = await handedOutCount(cluster);
       if (round % 3 === 0) wire.setWire("frozen");
-      endings.set(name, callOnce(endpoint, tunnel, { name }));
-      // A call handed to a poll that was cut a moment ago never passes: its caller is told.
-      const passed = () => until(() => mcp.executed.includes(name), "the command to pass");
-      if (round % 3 === 2) await Promise.race([endings.get(name), passed()]);
-      else await Promise.race([endings.get(name), handOuts(cluster, round)]);
+      const ending = callOnce(endpoint, tunnel, { name });
+      endings.set(name, ending);
+      const ended = ending.then(() => true);
+      // By turns: cut with the command written and held back on the wire, cut at once, cut after the command passed.
+      const isWritten = async () => (await handedOutCount(cluster)) > before;
+      if (round % 3 === 0) await Promise.race([ended, until(isWritten, "the command to be written")]);
+      if (round % 3 === 2)
+        await Promise.race([ended, until(() => mcp.executed.includes(name), "the command to pass")]);
+      const failedBefore = agent.failedPollCount;
       wire.reset();
       wire.setWire("flowing");
-      const polled = agent.failedPollCount;
-      await Promise.race([
-        endings.get(name),
-        until(() => agent.failedPollCount > polled, "the agent to notice"),
-      ]);
+      await Promise.race([ended, until(() => agent.failedPollCount > failedBefore, "the agent to notice")]);
     }
     for (const [name, pending] of endings) {
       const ending = await within(pending, `the end of ${name}`);
@@ -169,14 +171,8 @@ verifies(
   120_000,
 );
 
-/** Resolves once more commands were written than rounds were played before. */
-async function handOuts(cluster: Cluster, before: number): Promise<unknown> {
-  const { operator } = cluster.node("a");
-  return until(
-    async () => (await operator.metric("moor_commands_handed_out_total")) > before,
-    "the command to be handed out",
-    5_000,
-  ).catch(() => undefined);
+function handedOutCount(cluster: Cluster): Promise<number> {
+  return cluster.node("a").operator.metric("moor_commands_handed_out_total");
 }
 
 /** A poll that would be given whatever is still queued. */
