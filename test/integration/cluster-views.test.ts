@@ -71,8 +71,8 @@ describePostgres("a feed that is held back", (server) => {
         times: 2,
         durationMs: LAG_MS,
       });
+      const verdict = await run.finish(); // While the feed is still held back.
       cluster.node("b").databaseProxy.setWire("flowing");
-      const verdict = await run.finish();
       expect({ failures: verdict.failures, ...faultsOf(verdict) }).toEqual({ failures: [], ...NO_FAULTS });
       expect(moves.refused).toEqual([]);
       const corrections = correctionsByAgent(edge);
@@ -118,8 +118,8 @@ describePostgres("a feed that is held back", (server) => {
         times: 3,
         durationMs: LAG_MS,
       });
+      const verdict = await run.finish(); // While the feed is still held back.
       databaseProxy.setWire("flowing");
-      const verdict = await run.finish();
       expect({ failures: verdict.failures, ...faultsOf(verdict) }).toEqual({ failures: [], ...NO_FAULTS });
       expect(moves.refused).toEqual([]);
       expect(fleet.agents.strayCorrectionCount() + fleet.agents.correctionCount()).toBe(0);
