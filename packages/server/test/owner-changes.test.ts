@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { verifies } from "@moor/testkit";
 import type { ShardId } from "../src/directory/directory.ts";
 import { commandsOf, SimulatedNode } from "./support/simulated-node.ts";
 
@@ -18,6 +19,28 @@ describe("a tunnel that is placed elsewhere", () => {
     await node.call(tunnel, connectorKey);
     expect(commandsOf(waiting)).toHaveLength(1);
   });
+
+  verifies(
+    "T12",
+    "a new owner takes its agents for connected from the first call that the old one gives back",
+    async () => {
+      for (const [from, to] of [
+        ["s1", "s2"],
+        ["s2", "s1"],
+      ] as const) {
+        const node = new SimulatedNode({ shards: ["s1", "s2"] });
+        await node.advance(60_000); // The grace of a node that just started is long over.
+        const { tunnel, agentKey, connectorKey } = node.tunnel({ isSeen: true });
+        node.replica.move(tunnel.id, from);
+        await node.poll(tunnel, agentKey, { query: "timeout_ms=1" });
+        await node.advance(1_000);
+        const call = await node.call(tunnel, connectorKey);
+        node.replica.move(tunnel.id, to);
+        expect([to, call.status]).toEqual([to, undefined]);
+        expect(commandsOf(await node.poll(tunnel, agentKey))).toHaveLength(1);
+      }
+    },
+  );
 
   test("a handed-out call is answered after the move, with its own token", async () => {
     const node = new SimulatedNode({ shards: ["s1", "s2"] });

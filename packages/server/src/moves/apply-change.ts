@@ -1,7 +1,8 @@
 // What a change of the directory means for the parts of a node that hold calls and polls.
 //
 // Spec: T2 (revocation), R22; design "Moves". Called for each change the replica shows, and for pushed placements.
-// I1  Knowledge changes first, shards second (they give back what they held), entries last (they re-submit the rest).
+// I1  Knowledge changes first, then the new owner (it takes the tenant's agents for connected, T12), then the other
+//     shards (they give back what they held), entries last (they re-submit the rest).
 
 import type { TunnelId } from "@moor/protocol";
 import type { Change, Replica } from "../directory/directory.ts";
@@ -48,7 +49,10 @@ export function applyPush(tenant: TunnelId, placement: KnownPlacement, parts: Ch
 function applyPlacement(tenant: TunnelId, { placements, shards, entry }: ChangedParts): void {
   const placement = placements.best(tenant);
   if (placement === undefined) return; // Its tunnel row tells the rest.
-  for (const shard of shards) shard.placementChanged(tenant, placement);
+  // The new owner first: what the old one gives back must find it ready (I1).
+  const owner = shards.find((shard) => shard.shard === placement.shard);
+  owner?.placementChanged(tenant, placement);
+  for (const shard of shards) if (shard !== owner) shard.placementChanged(tenant, placement);
   entry.placementChanged(tenant);
 }
 
