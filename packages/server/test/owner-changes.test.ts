@@ -42,6 +42,28 @@ describe("a tunnel that is placed elsewhere", () => {
     },
   );
 
+  verifies(
+    "T12",
+    "a placement that is seconds old by its revision counts as new, even before its shard was told",
+    async () => {
+      const node = new SimulatedNode();
+      await node.advance(60_000);
+      const placedAgo = (agoMs: number) => ({
+        shard: "s1" as ShardId,
+        revision: (node.runtime.wallMs() - agoMs) * 1_000,
+        tokenKey: "tk_1",
+        tokenFormat: 1,
+      });
+      const fresh = node.tunnel({ isSeen: true, placement: placedAgo(14_000) });
+      const old = node.tunnel({ isSeen: true, placement: placedAgo(15_000) });
+      const waits = await node.call(fresh.tunnel, fresh.connectorKey);
+      expect(waits.status).toBeUndefined();
+      expect((await node.call(old.tunnel, old.connectorKey)).errorCode).toBe("tunnel_client_not_connected");
+      await node.advance(15_000);
+      expect(waits.errorCode).toBe("tunnel_client_not_connected");
+    },
+  );
+
   test("a handed-out call is answered after the move, with its own token", async () => {
     const node = new SimulatedNode({ shards: ["s1", "s2"] });
     const { tunnel, agentKey, connectorKey } = node.tunnel();

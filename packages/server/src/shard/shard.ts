@@ -25,6 +25,9 @@ import type {
 import { MAILBOX_SWEEP_INTERVAL_MS } from "../server-limits.ts";
 import { Mailbox, type EntryLookup } from "./mailbox/mailbox.ts";
 
+/** Revisions are at least the directory's time in microseconds. Spec R22. */
+const MICROSECONDS_PER_MS = 1_000;
+
 export interface ShardOptions {
   readonly id: ShardId;
   readonly placements: PlacementKnowledge;
@@ -160,10 +163,11 @@ export class Shard implements ShardPort {
   /** The mailbox of a tunnel this shard owns by the newest of what is known here and to the sender (I2). */
   #mailboxFor(tunnel: TunnelId, senders: KnownPlacement): Mailbox | undefined {
     const { placements } = this.#options;
-    if (placements.best(tunnel, senders)?.shard !== this.shard) return undefined;
+    const placement = placements.best(tunnel, senders);
+    if (placement?.shard !== this.shard) return undefined;
     const existing = this.#mailboxes.get(tunnel);
     if (existing !== undefined) return existing;
-    if (placements.learn(tunnel, senders)) this.#arrived(tunnel, senders);
+    if (placements.learn(tunnel, senders) || this.#isJustPlaced(placement)) this.#arrived(tunnel, placement);
     const sinceMs = this.#arrivedAtMs.get(tunnel) ?? this.#startedAtMs;
     const mailbox = new Mailbox({
       runtime: this.#options.runtime,
@@ -175,6 +179,14 @@ export class Shard implements ShardPort {
     });
     this.#mailboxes.set(tunnel, mailbox);
     return mailbox;
+  }
+
+  /**
+   * Whether a placement was made moments ago, by its revision: a replica may show it before its listeners are told, and
+   * a message may come in between.
+   */
+  #isJustPlaced({ revision }: KnownPlacement): boolean {
+    return Math.abs(this.#options.runtime.wallMs() - revision / MICROSECONDS_PER_MS) < OWNER_GRACE_MS;
   }
 
   #notOwner(tunnel: TunnelId): NotOwner {
