@@ -8,6 +8,7 @@
 // I3  While the authority is down the copy serves; rounds are tried again with growing pauses, for ever.
 
 import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import { reasonOf } from "./sqlite-batch.ts";
 import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
 import { PostgresFailure, type PostgresLink, type PostgresSession } from "./postgres-link.ts";
 import type { ReplicaHealth } from "./replica.ts";
@@ -281,6 +282,5 @@ export class FeedReplica implements ReplicaFeed {
 
 /** What went wrong, without values: a ConfigError's message is made for people. */
 function nameOf(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
-  return error instanceof Error ? error.name : "unknown";
+  return error instanceof ConfigError ? error.message : reasonOf(error);
 }
