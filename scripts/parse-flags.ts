@@ -8,9 +8,26 @@ import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
  * @param usage one line, e.g. `npm run demo [-- --stay]`
  */
 export function parseFlags<const Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
+  return parse(usage, options, false).values;
+}
+
+/** As `parseFlags`, with what else stands on the command line: `{values, positionals}`. */
+export function parseFlagsAndNames<const Options extends ParseArgsOptionsConfig>(
+  usage: string,
+  options: Options,
+) {
+  const { values, positionals } = parse(usage, options, true);
+  return { values, positionals: positionals as readonly string[] };
+}
+
+function parse<const Options extends ParseArgsOptionsConfig>(
+  usage: string,
+  options: Options,
+  allowPositionals: boolean,
+) {
   try {
-    const { values } = parseArgs({ options: { ...options, help: { type: "boolean" } } });
-    if (!("help" in values) || values.help !== true) return values;
+    const parsed = parseArgs({ allowPositionals, options: { ...options, help: { type: "boolean" } } });
+    if (!("help" in parsed.values) || parsed.values.help !== true) return parsed;
     console.log(`Usage: ${usage}`);
     process.exit(0);
   } catch (error) {

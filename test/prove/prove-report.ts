@@ -12,6 +12,8 @@ export type ScenarioEnd =
 export interface ProveEntry {
   readonly name: string;
   readonly title: string;
+  /** When it ended, RFC 3339. */
+  readonly ranAt?: string;
   readonly end: ScenarioEnd;
 }
 
@@ -32,6 +34,15 @@ export function createProveReport(entries: readonly ProveEntry[], pace: ProveRep
     date: new Date().toISOString().slice(0, 10),
   };
   return { machine, pace, entries };
+}
+
+/** The scenarios of an earlier report, those that ran anew in the place of the old ones. */
+export function replaceEntries(
+  before: readonly ProveEntry[],
+  anew: readonly ProveEntry[],
+): readonly ProveEntry[] {
+  const kept = before.map((entry) => anew.find(({ name }) => name === entry.name) ?? entry);
+  return [...kept, ...anew.filter(({ name }) => !before.some((entry) => entry.name === name))];
 }
 
 /** Whether every claim of every scenario that ran was kept, and none failed to run. */

@@ -1,31 +1,31 @@
 // `npm run prove`: what Moor promises about moves, outages and size, shown with real processes and judged by ledgers.
 // All of it takes about half an hour. `-- NAME…` runs only those scenarios, `-- --list` names them, `-- --quick` takes
 // seconds instead of minutes. A full run of everything leaves docs/evidence/prove.json and prove.md; `-- --out DIR` puts
-// them elsewhere. Exit code 0 only if every claim was kept.
+// them elsewhere, and `--update` with names puts their new results in the place of the old ones. Exit code 0 only if every claim was kept.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseFlagsAndNames } from "../../scripts/parse-flags.ts";
 import { postgresMissing } from "@moor/testkit/postgres-binaries";
 import {
   createProveReport,
   isProved,
   renderClaim,
   renderProveReport,
+  replaceEntries,
   type ProveEntry,
   type ScenarioEnd,
 } from "./prove-report.ts";
 import { FULL_PACE, QUICK_PACE, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: "boolean", default: false },
-    list: { type: "boolean", default: false },
-    out: { type: "string" },
-  },
+const USAGE = "npm run prove [-- [NAME…] [--list] [--quick] [--out DIR] [--update]]";
+const { values, positionals } = parseFlagsAndNames(USAGE, {
+  quick: { type: "boolean", default: false },
+  list: { type: "boolean", default: false },
+  out: { type: "string" },
+  update: { type: "boolean", default: false },
 });
 const pace = values.quick ? QUICK_PACE : FULL_PACE;
 
@@ -56,6 +56,11 @@ function chooseScenarios(): readonly Scenario[] {
   return positionals.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => positionals.includes(name));
 }
 
+function readReport(dir: string): readonly ProveEntry[] {
+  return (JSON.parse(readFileSync(path.join(dir, "prove.json"), "utf8")) as { entries: ProveEntry[] })
+    .entries;
+}
+
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 const chosen = chooseScenarios();
 if (values.list) {
@@ -66,11 +71,12 @@ if (values.list) {
     console.log(`\n${scenario.title} (${scenario.name})`);
     const end = await runScenario(scenario);
     printEnd(end);
-    entries.push({ name: scenario.name, title: scenario.title, end });
+    entries.push({ name: scenario.name, title: scenario.title, ranAt: new Date().toISOString(), end });
   }
-  const report = createProveReport(entries, values.quick ? "quick" : "full");
-  const isComplete = chosen.length === SCENARIOS.length && !values.quick;
   const evidenceDir = fileURLToPath(new URL("../../docs/evidence", import.meta.url));
+  const before = values.update ? readReport(values.out ?? evidenceDir) : [];
+  const report = createProveReport(replaceEntries(before, entries), values.quick ? "quick" : "full");
+  const isComplete = report.entries.length === SCENARIOS.length && !values.quick;
   const outDir = values.out ?? (isComplete ? evidenceDir : undefined);
   if (outDir !== undefined) {
     mkdirSync(outDir, { recursive: true });
