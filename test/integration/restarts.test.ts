@@ -58,6 +58,12 @@ describe("kill -9", () => {
     }, "the directory to know that an agent was seen");
   }
 
+  async function hasNoPoll({ operatorUrl, operatorToken }: MoorDev): Promise<boolean> {
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const text = await (await fetch(`${operatorUrl}/metrics`, { headers })).text();
+    return /^moor_polls_waiting 0$/m.test(text);
+  }
+
   async function errorCode(answer: Response): Promise<string> {
     return ((await answer.json()) as { error: { code: string } }).error.code;
   }
@@ -117,6 +123,8 @@ describe("kill -9", () => {
       const agent = await startAgent(node, tunnel);
       expect((await call(tunnel)).status).toBe(200);
       await agent.kill();
+      // Until the node has heard of it, a call would be written to the dead poll, and count as handed out (T4).
+      await until(() => hasNoPoll(node), "the node to know that the poll is gone");
       // Queued while the lost agent still counts as connected, refused when it does no more.
       const queued = await within(call(tunnel), "the call to the lost agent", LAPSE_DEADLINE_MS);
       expect([queued.status, await errorCode(queued)]).toEqual([503, "tunnel_client_not_connected"]);
