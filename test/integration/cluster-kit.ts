@@ -16,7 +16,7 @@ import {
 } from "@moor/testkit";
 import { startHttpHost } from "@moor/testkit/http-host";
 import { onTestFinished } from "vitest";
-import type { Pace } from "../../test/prove/scenario.ts";
+import type { Pace } from "../prove/scenario.ts";
 
 /** Seconds of load: what the scenarios of `npm run prove` show in minutes. */
 export const SHORT_PACE: Pace = {

@@ -75,7 +75,8 @@ async function listTokenKeys(operator: OperatorClient): Promise<readonly TokenKe
   return keys;
 }
 
-async function revisionsOf(operator: OperatorClient, tenants: readonly string[]): Promise<number[]> {
+/** Revisions of `tenants` in a node's eyes, in their order; 0 = unknown there. */
+export async function revisionsOf(operator: OperatorClient, tenants: readonly string[]): Promise<number[]> {
   return Promise.all(tenants.map(async (id) => (await operator.where(id))?.revision ?? 0));
 }
 
@@ -93,12 +94,7 @@ export function rotationScenario(directory: StageOptions["directory"]): Scenario
           equals("one key is left, and seals", keysLeft.join(","), "sealing"),
           equals("every placement was stamped anew", restamped, pace.tunnels),
         ],
-        figures: {
-          calls: verdict.calls,
-          p50Ms: verdict.latency.p50Ms,
-          p99Ms: verdict.latency.p99Ms,
-          slowestMs: verdict.latency.slowestMs,
-        },
+        figures: { calls: verdict.calls, ...verdict.latency },
       };
     },
   };
