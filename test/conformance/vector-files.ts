@@ -60,6 +60,7 @@ export type SequenceStep =
   | ({
       readonly do: "cancel";
       readonly poll: number;
+      readonly random?: number;
       readonly expect: StepExpectation;
     } & Partial<AnswerRecipe>);
 

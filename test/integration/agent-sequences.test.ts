@@ -21,14 +21,9 @@ import {
   type ScriptedRequest,
 } from "@moor/testkit";
 import { describe, expect } from "vitest";
+import { readVectors, type Sequence } from "../conformance/vector-files.ts";
 import { KEY, TUNNEL } from "./agent-kit.ts";
-import {
-  endsBeforeService,
-  readSequences,
-  wireOf,
-  type EndingStep,
-  type Sequence,
-} from "./agent-sequence-steps.ts";
+import { endsBeforeService, wireOf, type EndingStep } from "./agent-sequence-steps.ts";
 
 /** Longest configurable wait: the deadline above it (+ 5 s) is told from every sleep (60 s at most). */
 const POLL_WAIT_MS = 300_000;
@@ -224,14 +219,14 @@ function isPollReady(agent: Agent): boolean {
 }
 
 describe("vectors/sequences.json on real sockets", () => {
-  for (const sequence of readSequences()) {
+  for (const sequence of readVectors("sequences").sequences) {
     verifies(
       ["R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16", "R18"],
       `the poll client replays ${sequence.id}`,
       () => replayWithPollClient(sequence),
     );
   }
-  for (const sequence of readSequences()) {
+  for (const sequence of readVectors("sequences").sequences) {
     if (sequence.overlapping || sequence.steps.some((step) => step.do === "cancel")) continue;
     verifies(["R17", "R18", "T17"], `the agent replays ${sequence.id}`, () => replayWithAgent(sequence));
   }

@@ -12,8 +12,6 @@ export interface StageOptions {
   readonly directory: "sqlite" | "postgres";
   /** How the entries that clients use find owners. */
   readonly entryMode: "replica" | "bootstrap";
-  /** Nodes reach the database through proxies. Default false. */
-  readonly hasDatabaseProxies?: boolean;
   readonly nodeArgs?: readonly string[];
   /** A server to make the database on; it is not taken down with the stage. Default: one of its own. */
   readonly server?: PostgresServer;
@@ -73,16 +71,15 @@ function clientEntries(cluster: Cluster, { entryMode }: StageOptions): readonly 
   return entryMode === "replica" ? cluster.nodes : cluster.nodes.filter((node) => node.isBootstrap);
 }
 
-function nodesOf({ directory, entryMode, hasDatabaseProxies }: StageOptions): readonly ClusterNodeSpec[] {
-  const wire = { hasDatabaseProxy: hasDatabaseProxies ?? false };
+function nodesOf({ directory, entryMode }: StageOptions): readonly ClusterNodeSpec[] {
   if (directory === "sqlite") {
     const alone = { id: "a", shards: ["s1", "s2"] };
     if (entryMode === "replica") return [alone];
     return [alone, { id: "edge1", entryMode }, { id: "edge2", entryMode }];
   }
   return [
-    { id: "a", shards: ["s1"], ...wire },
-    { id: "b", shards: ["s2"], ...wire },
-    { id: "edge", entryMode, ...(entryMode === "replica" ? wire : {}) },
+    { id: "a", shards: ["s1"] },
+    { id: "b", shards: ["s2"] },
+    { id: "edge", entryMode },
   ];
 }

@@ -7,7 +7,7 @@ import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { createTempDir, type TempDir } from "@moor/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { TlsFiles } from "../../server/src/peer/transport/tls-files.ts";
-import { runProgram } from "../src/main.ts";
+import { runInProcess, type ProgramRun } from "./run-in-process.ts";
 
 let dir: TempDir;
 
@@ -20,17 +20,8 @@ afterEach(async () => {
   await dir.remove();
 });
 
-async function cert(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const written = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
-    vi.spyOn(process[name], "write").mockImplementation((text) => {
-      written[name] += String(text);
-      return true;
-    });
-  }
-  const code = await runProgram(["cluster", "cert", ...args, "--dir", dir.path]);
-  vi.restoreAllMocks();
-  return { code, ...written };
+function cert(...args: readonly string[]): Promise<ProgramRun> {
+  return runInProcess(["cluster", "cert", ...args, "--dir", dir.path]);
 }
 
 function at(name: string): string {

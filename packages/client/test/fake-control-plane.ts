@@ -58,11 +58,6 @@ export function reset(wasWritten = true): CollectedAnswer {
   return { kind: "fault", category: "reset", wasWritten };
 }
 
-/** Lets promise callbacks run. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
-}
-
 function pending<Request>(
   list: PendingRequest<Request>[],
   request: Request,

@@ -1,9 +1,8 @@
-import { VirtualRuntime, verifies } from "@moor/testkit";
+import { settle, VirtualRuntime, verifies } from "@moor/testkit";
 import { Dispatcher } from "undici";
 import { expect } from "vitest";
 import { callOverHttp } from "../src/targets/http-call.ts";
 import type { TargetAnswer } from "../src/targets/mcp-target.ts";
-import { settle } from "./fake-control-plane.ts";
 
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/progress"}';
 const RESULT = '{"jsonrpc":"2.0","id":1,"result":{}}';

@@ -1,4 +1,4 @@
-export { VirtualRuntime } from "./virtual-runtime.ts";
+export { settle, VirtualRuntime } from "./virtual-runtime.ts";
 export { verifies, type SpecId } from "./verifies.ts";
 export { until, WAIT_MS_DEFAULT, within } from "./within.ts";
 export { createTempDir, type TempDir } from "./temp-dir.ts";

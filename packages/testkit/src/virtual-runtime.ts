@@ -71,32 +71,28 @@ export class VirtualRuntime implements Runtime {
   /** Moves time by `byMs` milliseconds, firing due timers in order; timers they set fire too if due. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;
-    for (;;) {
-      const next = this.#nextDue(endMs);
-      if (next === undefined) break;
-      const [key, timer] = next;
-      this.#pending.delete(key);
-      this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
-      timer.run();
-    }
+    while (this.#fireNext(endMs));
     this.#nowMs = endMs;
   }
 
   /** As `advance`, letting promise callbacks run after each timer and at the end. */
   async advanceAsync(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
-    await settle();
-    for (;;) {
-      const next = this.#nextDue(endMs);
-      if (next === undefined) break;
-      const [key, timer] = next;
-      this.#pending.delete(key);
-      this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
-      timer.run();
-      await settle();
-    }
+    do await settle();
+    while (this.#fireNext(endMs));
     this.#nowMs = endMs;
     await settle();
+  }
+
+  /** Fires the timer that is due first, up to `endMs`; false when there is none. */
+  #fireNext(endMs: number): boolean {
+    const next = this.#nextDue(endMs);
+    if (next === undefined) return false;
+    const [key, timer] = next;
+    this.#pending.delete(key);
+    this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
+    timer.run();
+    return true;
   }
 
   #nextDue(endMs: number): [object, PendingTimer] | undefined {
@@ -117,6 +113,6 @@ export class VirtualRuntime implements Runtime {
 }
 
 /** Lets queued promise callbacks run, several layers deep. */
-async function settle(): Promise<void> {
+export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 }
