@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { ConfigError, Secret } from "@moor/runtime";
+import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
 import type { ToolOptions } from "@moor/server/directory-tools";
 import { defaultDataDir } from "./data-dir.ts";
 
@@ -54,7 +54,7 @@ function readUrlFile(file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const reason = errorCodeOf(error, "unreadable");
     throw new ConfigError("--database-url-file", `${file} (${reason})`, "a file this user can read");
   }
 }

@@ -2,7 +2,7 @@
 
 import { closeSync, createReadStream, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { ConfigError } from "@moor/runtime";
+import { errorCodeOf, ConfigError } from "@moor/runtime";
 
 /** A file that is being written. */
 export interface ExportFile {
@@ -19,7 +19,7 @@ export function openExportFile(path: string): ExportFile {
   try {
     file = openSync(path, "wx", 0o600);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    const reason = errorCodeOf(error, "unusable");
     throw new ConfigError("FILE", `${path} (${reason})`, "the path of a file that does not exist yet");
   }
   return {

@@ -4,7 +4,7 @@
 // I2  With force what was there is kept beside it as `.old`.
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { ConfigError } from "@moor/runtime";
+import { errorCodeOf, ConfigError } from "@moor/runtime";
 
 export interface PlacedFile {
   readonly path: string;
@@ -33,7 +33,7 @@ export function placeFiles(
     for (const { path } of files) if (existsSync(path)) renameSync(path, `${path}.old`);
     for (const { path } of files) linkSync(`${path}.new`, path); // unlike a rename it never replaces
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    const code = errorCodeOf(error, "unusable");
     throw new ConfigError("--dir", `${files[0]?.path ?? ""} (${code})`, "a folder that can be written to");
   } finally {
     for (const path of written) rmSync(path, { force: true });

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { isLoopbackHost } from "@moor/protocol";
-import { ConfigError, Secret } from "@moor/runtime";
+import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
 import { commandName } from "./command-name.ts";
 import { defaultDataDir } from "./data-dir.ts";
 import { UnreachableError } from "./exit-code.ts";
@@ -62,7 +62,7 @@ function readOperatorFile(dataDir: string): OperatorAddress {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const reason = errorCodeOf(error, "unreadable");
     throw new UnreachableError(
       `cannot find a node: ${path} (${reason})`,
       `Start one with "${commandName()} dev --data ${dataDir}", or name one with --data DIR or --operator URL.`,

@@ -4,7 +4,7 @@
 // I2  An existing file is never overwritten.
 
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { ConfigError } from "@moor/runtime";
+import { errorCodeOf, ConfigError } from "@moor/runtime";
 
 /** A claimed, empty file that takes one secret. */
 export interface SecretFile {
@@ -34,7 +34,7 @@ function open(option: string, path: string): number {
   try {
     return openSync(path, "wx", 0o600);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    const reason = errorCodeOf(error, "unusable");
     throw new ConfigError(option, `${path} (${reason})`, "the path of a file that does not exist yet");
   }
 }

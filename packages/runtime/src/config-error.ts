@@ -18,6 +18,11 @@ export class ConfigError extends Error {
   }
 }
 
+/** The code of a caught error (`ENOENT`), fit for messages and logs; `otherwise` when it has none. */
+export function errorCodeOf(error: unknown, otherwise: string): string {
+  return error instanceof Error && "code" in error ? String(error.code) : otherwise;
+}
+
 /** Throws when `claim` is false: a bug in Moor, named by the invariant it breaks. */
 export function invariant(claim: unknown, name: string): asserts claim {
   if (!claim) throw new Error(`invariant broken: ${name}`);

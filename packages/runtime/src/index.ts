@@ -11,4 +11,4 @@ export {
   type LoggerOptions,
   type LogLevel,
 } from "./logger.ts";
-export { ConfigError, invariant } from "./config-error.ts";
+export { ConfigError, errorCodeOf, invariant } from "./config-error.ts";

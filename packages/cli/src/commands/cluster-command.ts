@@ -7,7 +7,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Argument, type Command } from "commander";
-import { ConfigError, createNodeRuntime, Secret } from "@moor/runtime";
+import { errorCodeOf, ConfigError, createNodeRuntime, Secret } from "@moor/runtime";
 import {
   encodeNodeUri,
   isNodeId,
@@ -137,7 +137,11 @@ function makeFolder(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new ConfigError("--dir", `${dir} (${codeOf(error)})`, "a folder that can be written to");
+    throw new ConfigError(
+      "--dir",
+      `${dir} (${errorCodeOf(error, "unusable")})`,
+      "a folder that can be written to",
+    );
   }
 }
 
@@ -148,12 +152,8 @@ function readAuthority(dir: string): MadeCertificate {
       return readFileSync(file, "utf8");
     } catch (error) {
       const expected = `the authority's files; moor cluster cert ca --dir ${dir} makes them`;
-      throw new ConfigError("--dir", `${file} (${codeOf(error)})`, expected);
+      throw new ConfigError("--dir", `${file} (${errorCodeOf(error, "unusable")})`, expected);
     }
   };
   return { certificate: read("ca.crt"), key: new Secret(read("ca.key")) };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unusable";
 }

@@ -1,7 +1,7 @@
 // `moor config check|print|schema|secret`: what `moor serve` would make of a configuration, and the secret it names.
 
 import type { Command } from "commander";
-import { ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
+import { errorCodeOf, ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
 import { readVersion } from "../version.ts";
@@ -63,7 +63,7 @@ function registerSecret(config: Command): void {
       try {
         writeNodeSecret(file, createNodeRuntime());
       } catch (error) {
-        const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+        const reason = errorCodeOf(error, "unusable");
         throw new ConfigError("FILE", `${file} (${reason})`, "the path of a file that does not exist yet");
       }
       printAnswer(`a node secret is in ${file}`);

@@ -3,7 +3,7 @@
 // I1  Secrets and files are read here, before the node opens anything: a bad one ends the start with exit code 2.
 
 import { accessSync, constants } from "node:fs";
-import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { errorCodeOf, ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import { readNodeSecret } from "../directory/node-secret.ts";
 import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
@@ -78,7 +78,7 @@ function assertReadable(option: string, files: TlsFiles | undefined): void {
     try {
       accessSync(file, constants.R_OK);
     } catch (error) {
-      const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+      const reason = errorCodeOf(error, "unreadable");
       throw new ConfigError(`${option}.${key}`, `${file} (${reason})`, "a PEM file this user can read");
     }
   }

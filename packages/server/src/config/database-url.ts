@@ -3,7 +3,7 @@
 // I1  A message about it names its place and never repeats a part of it.
 
 import { readFileSync } from "node:fs";
-import { ConfigError, Secret } from "@moor/runtime";
+import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
 import { DATABASE_URL_VARIABLE } from "./config-settings.ts";
 import type { NodeConfig } from "./config-schema.ts";
 
@@ -38,7 +38,7 @@ function readSecretFile(option: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const reason = errorCodeOf(error, "unreadable");
     throw new ConfigError(option, `${file} (${reason})`, "a file this user can read");
   }
 }

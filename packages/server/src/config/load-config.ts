@@ -4,7 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { ConfigError } from "@moor/runtime";
+import { errorCodeOf, ConfigError } from "@moor/runtime";
 import {
   applyOverrides,
   resolveFilePaths,
@@ -50,7 +50,7 @@ function readText(file: string): string {
     return bytes.toString("utf8");
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const reason = errorCodeOf(error, "unreadable");
     throw new ConfigError("--config", `${file} (${reason})`, "a file with a configuration");
   }
 }

@@ -3,7 +3,7 @@
 // The store is our own and its writers validate, so a column that does not fit is a bug or a damaged file: it throws.
 // Imports nothing at run time: the writer thread loads it at each start.
 
-import type { Row } from "./statements.ts";
+import type { Row, SqlValue } from "./statements.ts";
 
 /** A text column. */
 export function textAt(row: Row | undefined, column: string): string {
@@ -29,4 +29,9 @@ export function memberAt<Member extends string>(row: Row, column: string, known:
   const member = known.find((each) => each === row[column]);
   if (member === undefined) throw new Error(`invariant broken: D7 ${column} is one of ${known.join(", ")}`);
   return member;
+}
+
+/** A row's values in the order of `columns`. */
+export function valuesOf(row: Row, columns: readonly string[]): SqlValue[] {
+  return columns.map((column) => row[column] as SqlValue);
 }

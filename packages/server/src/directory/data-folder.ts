@@ -7,7 +7,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { ConfigError } from "@moor/runtime";
+import { errorCodeOf, ConfigError } from "@moor/runtime";
 
 const OWNER_ONLY_DIR = 0o700;
 const OWNER_ONLY_FILE = 0o600;
@@ -31,7 +31,7 @@ export function openDataFolder(dir: string, fileName: "moor.sqlite" | "replica.s
     ensureOwnerOnlyFile(join(dir, "lock"));
     ensureOwnerOnlyFile(join(dir, fileName));
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    const reason = errorCodeOf(error, "unusable");
     throw new ConfigError("--data", `${dir} (${reason})`, "a directory this user may create and write");
   }
   const lock = new DatabaseSync(join(dir, "lock"), { timeout: 0 });

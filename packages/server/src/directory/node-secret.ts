@@ -3,7 +3,7 @@
 // I1  The file is readable by its owner only; what is in it never reaches a message.
 
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
-import { ConfigError, type Runtime } from "@moor/runtime";
+import { errorCodeOf, ConfigError, type Runtime } from "@moor/runtime";
 
 /** Bytes of a node secret. */
 export const NODE_SECRET_BYTES = 32;
@@ -23,7 +23,7 @@ export function readNodeSecret(path: string, option = "nodeSecretFile"): Uint8Ar
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const reason = errorCodeOf(error, "unreadable");
     throw new ConfigError(option, `${path} (${reason})`, "a file that this user may read");
   }
   const secret = parseNodeSecret(text);

@@ -3,7 +3,6 @@
 // Spec: R22.
 // I1  Leases never wait behind changes: their connection and their rows are their own.
 
-import { ProtocolError } from "@moor/protocol";
 import type { FeedReplica } from "./feed-replica.ts";
 import { Ledger } from "./ledger.ts";
 import type { LocalReplica } from "./local-replica.ts";
@@ -14,7 +13,7 @@ import { databaseMs, runStepsOn } from "./postgres-batch.ts";
 import { PostgresFailure, type PostgresLink } from "./postgres-link.ts";
 import type { PostgresWriter } from "./postgres-writer.ts";
 import type { Query, Row } from "./statements.ts";
-import { unreachable, type Store } from "./store.ts";
+import { throwIfRegressed, unreachable, type Store } from "./store.ts";
 
 /** The store of a shared directory. */
 export class PostgresStore implements Store {
@@ -48,12 +47,7 @@ export class PostgresStore implements Store {
   }
 
   async commit(mutation: Mutation): Promise<MutationOutcome> {
-    const { health } = this.#feed;
-    if (health.kind === "regressed") {
-      throw new ProtocolError("directory_regressed", {
-        message: `changes are not possible now: ${health.detail}`,
-      });
-    }
+    throwIfRegressed(this.#feed.health);
     const outcome = await this.#writer.commit(mutation);
     // The writer met less than this node has seen: the feed finds out the same and says it.
     if (outcome.kind === "refused" && outcome.code === "directory_regressed") this.#feed.wake();

@@ -13,12 +13,10 @@ import type { Mutation } from "./mutations.ts";
 import { commitOnPostgres, wasCommitted } from "./postgres-batch.ts";
 import { PostgresFailure, type PostgresLink } from "./postgres-link.ts";
 import { randomHex } from "./residency.ts";
-import { outcomeUnknown, unavailable } from "./store.ts";
+import { outcomeUnknown, unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
 
 /** Largest number of mutations in one transaction. */
 const BATCH_MUTATIONS_MAX = 50;
-/** Mutations that may wait; more are refused at once. */
-const WAITING_MUTATIONS_MAX = 10_000;
 /** How long a COMMIT without an answer is looked up, unless told otherwise, before its outcome is unknown. Milliseconds. */
 const LOOK_UP_MS_MAX = 10_000;
 /** Pause between look-ups. Milliseconds. */

@@ -7,7 +7,7 @@
 //     nobody listens.
 
 import type { DatabaseSync } from "node:sqlite";
-import { integerAt, textAt, textOrNullAt } from "./columns.ts";
+import { integerAt, textAt, textOrNullAt, valuesOf } from "./columns.ts";
 import type { ResidencyHead } from "./ledger.ts";
 import type { LocalReplica } from "./local-replica.ts";
 import type { PostgresSession } from "./postgres-link.ts";
@@ -21,7 +21,6 @@ import {
   selectAfter,
   selectBetween,
   selectByIds,
-  valuesOf,
   type ReplicatedTable,
 } from "./replicated-tables.ts";
 import { headFromRow } from "./mutation-batch.ts";

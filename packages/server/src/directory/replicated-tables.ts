@@ -3,10 +3,11 @@
 // I1  A row is copied whole and as it is: the same reads run on the copy.
 
 import type { DatabaseSync } from "node:sqlite";
+import { valuesOf } from "./columns.ts";
 import { parameters } from "./multi-row.ts";
 import type { ChangeKind } from "./records.ts";
 import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
-import type { Row, SqlValue } from "./statements.ts";
+import { MOVE_COLUMNS, type Row, type SqlValue } from "./statements.ts";
 
 /** A table whose rows are named by the changes of one kind. */
 export interface ReplicatedTable {
@@ -59,19 +60,7 @@ export const REPLICATED_TABLES: readonly ReplicatedTable[] = [
     kind: "move",
     name: "moves",
     idColumn: "id",
-    columns: [
-      "id",
-      "tenant",
-      "from_shard",
-      "to_shard",
-      "revision",
-      "token_key",
-      "token_format",
-      "at_ms",
-      "actor",
-      "reason",
-      "job",
-    ],
+    columns: MOVE_COLUMNS,
   },
 ];
 
@@ -164,9 +153,4 @@ export class ReplicaWriter {
       [seq, name, tx],
     );
   }
-}
-
-/** A row's values in the order of `columns`. */
-export function valuesOf(row: Row, columns: readonly string[]): SqlValue[] {
-  return columns.map((column) => row[column] as SqlValue);
 }

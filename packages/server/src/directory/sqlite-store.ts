@@ -5,8 +5,7 @@
 // I2  A file that knows less than this node has seen (watermark.ts), as after a restore, is served and not changed.
 
 import type { DatabaseSync } from "node:sqlite";
-import { ProtocolError } from "@moor/protocol";
-import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
+import { errorCodeOf, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 import { integerAt, textAt } from "./columns.ts";
 import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
 import { headFromRow } from "./mutation-batch.ts";
@@ -18,7 +17,7 @@ import { reasonOf } from "./sqlite-batch.ts";
 import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
 import type { SqliteWriter } from "./sqlite-writer.ts";
 import { READ, type Query, type Row } from "./statements.ts";
-import { unreachable, type Store } from "./store.ts";
+import { throwIfRegressed, unreachable, type Store } from "./store.ts";
 import { readWatermark, regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
 
 /** Changes read at once. */
@@ -128,7 +127,7 @@ export class SqliteFeed implements ReplicaFeed {
     try {
       writeWatermark(this.#dir, this.#watermark);
     } catch (error) {
-      const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+      const reason = errorCodeOf(error, "unknown");
       this.#logger.warn("directory-watermark-not-written", { reason });
     }
   }
@@ -159,12 +158,7 @@ export class SqliteStore implements Store {
   }
 
   async commit(mutation: Mutation): Promise<MutationOutcome> {
-    const { health } = this.#feed;
-    if (health.kind === "regressed") {
-      throw new ProtocolError("directory_regressed", {
-        message: `changes are not possible now: ${health.detail}`,
-      });
-    }
+    throwIfRegressed(this.#feed.health);
     return this.#writer.commit(mutation);
   }
 

@@ -5,18 +5,17 @@
 // I3  When the thread dies, what was under way has an unknown outcome and says so; the next mutation starts a new thread.
 
 import { Worker } from "node:worker_threads";
-import { ProtocolError } from "@moor/protocol";
+import type { ProtocolError } from "@moor/protocol";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { randomHex } from "./residency.ts";
 import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
+import { unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
 import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writing.ts";
 
 /** Largest number of mutations in one transaction: bounds the time a batch holds the database. */
 const BATCH_MUTATIONS_MAX = 200;
-/** Mutations that may wait; more are refused at once. */
-const WAITING_MUTATIONS_MAX = 10_000;
 
 /** What a writer needs. */
 export interface SqliteWriterOptions {
@@ -202,8 +201,4 @@ function openingError(dataDir: string, report: WriterReport): ConfigError {
     `${dataDir} (${reason})`,
     "a directory with a moor database, or an empty one",
   );
-}
-
-function unavailable(reason: string): ProtocolError {
-  return new ProtocolError("directory_unavailable", { message: `changes are not possible now: ${reason}` });
 }

@@ -18,8 +18,22 @@ const TUNNEL_COLUMNS = `t.id, t.name, t.description, t.access, t.deadline_ms, t.
   p.revision, p.token_key, p.token_format`;
 const TUNNELS = `select ${TUNNEL_COLUMNS} from tunnels t join placements p on p.tenant = t.id`;
 const KEYS = "select id, kind, tenant, hash, prefix, label, created_at_ms, is_revoked from keys";
-const MOVES = `select id, tenant, from_shard, to_shard, revision, token_key, token_format, at_ms, actor, reason, job
-  from moves`;
+/** Every column of the moves: read, written and copied as these. */
+export const MOVE_COLUMNS = [
+  "id",
+  "tenant",
+  "from_shard",
+  "to_shard",
+  "revision",
+  "token_key",
+  "token_format",
+  "at_ms",
+  "actor",
+  "reason",
+  "job",
+] as const;
+/** All moves; mutations read many of them at once. */
+export const MOVES_SELECT = `select ${MOVE_COLUMNS.join(", ")} from moves`;
 const JOBS = `select id, kind, from_shard, to_shard, rate_per_s, state, moved, total, last_tenant, actor, reason,
   created_at_ms, error, seq from jobs`;
 
@@ -48,16 +62,13 @@ export const READ = {
     "select tenant from placements where shard = $1 and tenant > $2 order by tenant limit $3",
   countsByShard: `select shard, count(*) as tenants,
     sum(case when tenant like 'tunnel_%' then 1 else 0 end) as tunnels from placements group by shard`,
-  move: `${MOVES} where id = $1`,
-  movesBefore: `${MOVES} where revision < $1 order by revision desc limit $2`,
-  tenantMovesBefore: `${MOVES} where tenant = $3 and revision < $1 order by revision desc limit $2`,
+  move: `${MOVES_SELECT} where id = $1`,
+  movesBefore: `${MOVES_SELECT} where revision < $1 order by revision desc limit $2`,
+  tenantMovesBefore: `${MOVES_SELECT} where tenant = $3 and revision < $1 order by revision desc limit $2`,
   job: `${JOBS} where id = $1`,
   jobsBefore: `${JOBS} where seq < $1 order by seq desc limit $2`,
   stateJobsBefore: `${JOBS} where state = $3 and seq < $1 order by seq desc limit $2`,
 } as const;
-
-/** Columns of the tables that mutations read many rows of at once. */
-export const MOVES_SELECT = MOVES;
 
 /** A statement with its values. */
 export function query(sql: string, params: readonly SqlValue[]): Query {

@@ -7,6 +7,7 @@ import { ProtocolError } from "@moor/protocol";
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import type { RenewLeases, TryLead } from "./mutations/node-mutations.ts";
+import type { ReplicaHealth } from "./replica.ts";
 import type { Query, Row } from "./statements.ts";
 
 /** Where the directory keeps its rows. */
@@ -21,9 +22,20 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Mutations that may wait in a store's writer; more are refused at once. */
+export const WAITING_MUTATIONS_MAX = 10_000;
+
 /** Nothing was changed, and `reason` says why. */
 export function unavailable(reason: string): ProtocolError {
   return new ProtocolError("directory_unavailable", { message: `changes are not possible now: ${reason}` });
+}
+
+/** Refuses changes while this node has seen more than the authority knows. Spec R22. */
+export function throwIfRegressed(health: ReplicaHealth): void {
+  if (health.kind !== "regressed") return;
+  throw new ProtocolError("directory_regressed", {
+    message: `changes are not possible now: ${health.detail}`,
+  });
 }
 
 /** The directory could not be asked, and `reason` says why. */

@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Server as TlsServer } from "node:https";
 import { createSecureContext } from "node:tls";
-import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import { errorCodeOf, ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 import type { TlsFiles } from "../node-options.ts";
 
 /** How often the files are looked at. Milliseconds: certificates are renewed days before they end. */
@@ -24,7 +24,7 @@ export function readListenerCertificate(files: TlsFiles, option: string): Listen
     createSecureContext(pair);
     return pair;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unusable";
+    const code = errorCodeOf(error, "unusable");
     const got = `${files.certFile} and ${files.keyFile} (${code})`;
     throw new ConfigError(option, got, "a PEM certificate and its private key that this user can read");
   }

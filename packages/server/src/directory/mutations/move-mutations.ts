@@ -4,7 +4,7 @@
 // I1  A move id is made once: asked again, the move that was made is given.
 // I2  A step of a job is made only while that job runs and its asker leads.
 
-import { integerAt, textAt } from "../columns.ts";
+import { integerAt, textAt, valuesOf } from "../columns.ts";
 import type { Ledger } from "../ledger.ts";
 import { insertRows, queriesIn } from "../multi-row.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type MutationSteps,
   type Steps,
 } from "../mutation-steps.ts";
-import { MOVES_SELECT, query, READ, type Row, type SqlValue } from "../statements.ts";
+import { MOVE_COLUMNS, MOVES_SELECT, query, READ, type Row } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
 import { placeTenants, TOKEN_FORMAT, type Assigned } from "./place-tenants.ts";
 
@@ -46,20 +46,6 @@ export interface MoveTenants {
 }
 
 type Order = MoveTenants["moves"][number];
-
-const MOVE_COLUMNS = [
-  "id",
-  "tenant",
-  "from_shard",
-  "to_shard",
-  "revision",
-  "token_key",
-  "token_format",
-  "at_ms",
-  "actor",
-  "reason",
-  "job",
-] as const;
 
 /** Gives the moves that were made, earlier ones asked for again included, as rows of READ.move. */
 export const moveTenants: MutationFunction<MoveTenants> = function* (input, ledger): MutationSteps {
@@ -92,7 +78,7 @@ export const moveTenants: MutationFunction<MoveTenants> = function* (input, ledg
     insertRows(
       "moves",
       MOVE_COLUMNS,
-      rows.map((row) => MOVE_COLUMNS.map((column) => row[column] as SqlValue)),
+      rows.map((row) => valuesOf(row, MOVE_COLUMNS)),
     ),
   );
   for (const row of rows) ledger.change("move", textAt(row, "id"));

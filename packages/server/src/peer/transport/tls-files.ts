@@ -7,7 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { errorCodeOf, ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import { type CertificateIdentity, encodeNodeUri, parseCertificateIdentity } from "./certificate-identity.ts";
 import { CERTIFICATE_LOOK_MS, CERTIFICATE_WARN_MS } from "./transport-limits.ts";
 
@@ -87,7 +87,7 @@ export class TlsFiles {
     try {
       return { ...material, context: createSecureContext({ ...material, minVersion: "TLSv1.3" }) };
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+      const code = errorCodeOf(error, "unreadable");
       throw new ConfigError("internal.tls", code, `PEM files that belong together: ${certFile}, ${keyFile}`);
     }
   }
@@ -126,7 +126,7 @@ function stampOf(file: string): string {
     const { ino, size, mtimeMs } = statSync(file);
     return `${ino}:${size}:${mtimeMs}`;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unreadable";
+    const code = errorCodeOf(error, "unreadable");
     throw new ConfigError("internal.tls", `${file} (${code})`, "a file that this node can read");
   }
 }
