@@ -7,16 +7,12 @@
 // I1  Associated data = incarnation and tunnel: a token works for its own tunnel only.
 // I2  Canonical base64url only: two texts never open to the same token.
 
-import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { TunnelId } from "@moor/protocol";
 import type { Runtime } from "@moor/runtime";
 import type { CallId, EntryId } from "../peer/peer-link.ts";
+import { BOX_KEY_BYTES, BOX_NONCE_BYTES, BOX_OVERHEAD_BYTES, openBox, sealBox } from "./sealed-box.ts";
 
-const ALGORITHM = "aes-256-gcm";
 const ENTRY_BYTES = 8;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const KEY_BYTES = 32;
 
 /** Makes and opens the command tokens of one entry. */
 export interface CommandTokens {
@@ -27,33 +23,20 @@ export interface CommandTokens {
 
 /** @param entry incarnation, 16 hex characters */
 export function createCommandTokens(entry: EntryId, runtime: Pick<Runtime, "randomBytes">): CommandTokens {
-  const key = runtime.randomBytes(KEY_BYTES);
+  const key = runtime.randomBytes(BOX_KEY_BYTES);
   const prefix = Buffer.from(entry, "hex");
   const associatedData = (tunnel: TunnelId) => Buffer.from(`${entry}\n${tunnel}`);
   return {
     seal(tunnel, callId) {
-      const nonce = runtime.randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(associatedData(tunnel));
-      const sealed = cipher.update(callId, "utf8");
-      cipher.final();
-      return Buffer.concat([prefix, nonce, sealed, cipher.getAuthTag()]).toString("base64url");
+      const nonce = runtime.randomBytes(BOX_NONCE_BYTES);
+      const box = sealBox(key, nonce, associatedData(tunnel), Buffer.from(callId, "utf8"));
+      return Buffer.concat([prefix, box]).toString("base64url");
     },
     open(tunnel, token) {
       const bytes = decodeToken(token);
       if (bytes === undefined || entryOf(bytes) !== entry) return undefined;
-      const tagStart = bytes.length - TAG_BYTES;
-      const nonce = bytes.subarray(ENTRY_BYTES, ENTRY_BYTES + NONCE_BYTES);
-      const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(associatedData(tunnel));
-      decipher.setAuthTag(bytes.subarray(tagStart));
-      const opened = decipher.update(bytes.subarray(ENTRY_BYTES + NONCE_BYTES, tagStart));
-      try {
-        decipher.final();
-        return opened.toString("utf8") as CallId;
-      } catch {
-        return undefined;
-      }
+      const opened = openBox(key, bytes.subarray(ENTRY_BYTES), associatedData(tunnel));
+      return opened?.toString("utf8") as CallId | undefined;
     },
   };
 }
@@ -66,7 +49,7 @@ export function commandTokenEntry(token: string): EntryId | undefined {
 
 function decodeToken(token: string): Buffer | undefined {
   const bytes = Buffer.from(token, "base64url");
-  if (bytes.length <= ENTRY_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
+  if (bytes.length <= ENTRY_BYTES + BOX_OVERHEAD_BYTES) return undefined;
   return bytes.toString("base64url") === token ? bytes : undefined;
 }
 

@@ -8,10 +8,11 @@
 // I4  A deterministic token is a function of ring key, kind, residency, tunnel and plaintext: its nonce is a keyed PRF
 //     of the rest, so that every node makes the same text (R23) and no nonce serves two plaintexts.
 
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
+import { createHash, createHmac, hkdfSync } from "node:crypto";
 import type { TunnelId } from "@moor/protocol";
 import type { Runtime } from "@moor/runtime";
 import type { SealingKey } from "../directory/directory.ts";
+import { BOX_KEY_BYTES, BOX_NONCE_BYTES, BOX_OVERHEAD_BYTES, openBox, sealBox } from "./sealed-box.ts";
 
 /** What a token is for; each kind has keys of its own. */
 export type TokenKind = "poll" | "session";
@@ -22,11 +23,7 @@ export interface KeyRing {
   residency(): string;
 }
 
-const ALGORITHM = "aes-256-gcm";
 const KEY_ID_BYTES = 4;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const KEY_BYTES = 32;
 
 interface DerivedKey {
   readonly idBytes: Buffer;
@@ -64,7 +61,12 @@ export function createTokenSealer(
     seal(tunnel, plaintext) {
       const sealing = ring.sealingKeys().find((key) => key.state === "sealing");
       if (sealing === undefined) return undefined;
-      return sealWith(derive(sealing), runtime.randomBytes(NONCE_BYTES), associatedData(tunnel), plaintext);
+      return sealWith(
+        derive(sealing),
+        runtime.randomBytes(BOX_NONCE_BYTES),
+        associatedData(tunnel),
+        plaintext,
+      );
     },
     sealDeterministic(keyId, tunnel, plaintext) {
       const ringKey = ring.sealingKeys().find((key) => key.id === keyId);
@@ -72,16 +74,17 @@ export function createTokenSealer(
       const key = derive(ringKey);
       const data = associatedData(tunnel);
       const nonce = createHmac("sha256", key.nonceKey).update(data).update("\n").update(plaintext).digest();
-      return sealWith(key, nonce.subarray(0, NONCE_BYTES), data, plaintext);
+      return sealWith(key, nonce.subarray(0, BOX_NONCE_BYTES), data, plaintext);
     },
     open(tunnel, token) {
       const bytes = Buffer.from(token, "base64url");
-      if (bytes.length < KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
+      if (bytes.length < KEY_ID_BYTES + BOX_OVERHEAD_BYTES) return undefined;
       if (bytes.toString("base64url") !== token) return undefined;
       const idBytes = bytes.subarray(0, KEY_ID_BYTES);
       for (const ringKey of ring.sealingKeys()) {
         const candidate = derive(ringKey);
-        if (candidate.idBytes.equals(idBytes)) return openWith(candidate.key, bytes, associatedData(tunnel));
+        if (candidate.idBytes.equals(idBytes))
+          return openBox(candidate.key, bytes.subarray(KEY_ID_BYTES), associatedData(tunnel));
       }
       return undefined;
     },
@@ -90,7 +93,7 @@ export function createTokenSealer(
 
 function deriveKey(kind: TokenKind, residency: string, { id, secret }: SealingKey): DerivedKey {
   const expand = (purpose: string) =>
-    Buffer.from(hkdfSync("sha256", secret, residency, `moor-${purpose}-v1 ${kind}`, KEY_BYTES));
+    Buffer.from(hkdfSync("sha256", secret, residency, `moor-${purpose}-v1 ${kind}`, BOX_KEY_BYTES));
   return {
     idBytes: createHash("sha256").update(id).digest().subarray(0, KEY_ID_BYTES),
     key: expand("token"),
@@ -99,26 +102,5 @@ function deriveKey(kind: TokenKind, residency: string, { id, secret }: SealingKe
 }
 
 function sealWith(key: DerivedKey, nonce: Uint8Array, data: Buffer, plaintext: Uint8Array): string {
-  const cipher = createCipheriv(ALGORITHM, key.key, nonce, { authTagLength: TAG_BYTES });
-  cipher.setAAD(data);
-  const sealed = cipher.update(plaintext);
-  cipher.final();
-  return Buffer.concat([key.idBytes, nonce, sealed, cipher.getAuthTag()]).toString("base64url");
-}
-
-function openWith(key: Buffer, bytes: Buffer, associatedData: Buffer): Uint8Array | undefined {
-  const nonceEnd = KEY_ID_BYTES + NONCE_BYTES;
-  const tagStart = bytes.length - TAG_BYTES;
-  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(KEY_ID_BYTES, nonceEnd), {
-    authTagLength: TAG_BYTES,
-  });
-  decipher.setAAD(associatedData);
-  decipher.setAuthTag(bytes.subarray(tagStart));
-  const plaintext = decipher.update(bytes.subarray(nonceEnd, tagStart));
-  try {
-    decipher.final();
-    return plaintext;
-  } catch {
-    return undefined;
-  }
+  return Buffer.concat([key.idBytes, sealBox(key.key, nonce, data, plaintext)]).toString("base64url");
 }
