@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
+import { ConfigError, errorCodeOf, Secret } from "@moor/runtime";
 import type { ToolOptions } from "@moor/server/directory-tools";
 import { defaultDataDir } from "./data-dir.ts";
 

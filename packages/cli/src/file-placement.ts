@@ -4,7 +4,7 @@
 // I2  With force what was there is kept beside it as `.old`.
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { errorCodeOf, ConfigError } from "@moor/runtime";
+import { ConfigError, errorCodeOf } from "@moor/runtime";
 
 export interface PlacedFile {
   readonly path: string;

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { isLoopbackHost } from "@moor/protocol";
-import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
+import { ConfigError, errorCodeOf, Secret } from "@moor/runtime";
 import { commandName } from "./command-name.ts";
 import { defaultDataDir } from "./data-dir.ts";
 import { UnreachableError } from "./exit-code.ts";

@@ -3,8 +3,7 @@
 // I1  The file is claimed before the key exists: a key is never made that cannot be kept.
 // I2  An existing file is never overwritten.
 
-import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { errorCodeOf, ConfigError } from "@moor/runtime";
+import { openNewFile } from "./new-file.ts";
 
 /** A claimed, empty file that takes one secret. */
 export interface SecretFile {
@@ -16,25 +15,29 @@ export interface SecretFile {
 
 /** Claims `path` with mode 0600. Throws ConfigError for `option` when the file exists or cannot be made. */
 export function claimSecretFile(option: string, path: string): SecretFile {
-  const file = open(option, path);
+  const file = openNewFile(option, path);
   return {
     fill: (text) => {
-      writeSync(file, `${text}\n`);
-      fsyncSync(file);
-      closeSync(file);
+      file.write(`${text}\n`);
+      file.finish();
     },
-    abandon: () => {
-      closeSync(file);
-      rmSync(path, { force: true });
-    },
+    abandon: () => file.abandon(),
   };
 }
 
-function open(option: string, path: string): number {
+/** Makes something that comes with a secret, and keeps the secret in the file at `path` if one is named (I1). */
+export async function withSecretFile<Made>(
+  { option, path }: { readonly option: string; readonly path: string | undefined },
+  make: () => Promise<Made>,
+  secretOf: (made: Made) => string,
+): Promise<Made> {
+  const file = path === undefined ? undefined : claimSecretFile(option, path);
   try {
-    return openSync(path, "wx", 0o600);
+    const made = await make();
+    file?.fill(secretOf(made));
+    return made;
   } catch (error) {
-    const reason = errorCodeOf(error, "unusable");
-    throw new ConfigError(option, `${path} (${reason})`, "the path of a file that does not exist yet");
+    file?.abandon();
+    throw error;
   }
 }

@@ -7,7 +7,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Argument, type Command } from "commander";
-import { errorCodeOf, ConfigError, createNodeRuntime, Secret } from "@moor/runtime";
+import { ConfigError, errorCodeOf, createNodeRuntime, Secret } from "@moor/runtime";
 import {
   encodeNodeUri,
   isNodeId,

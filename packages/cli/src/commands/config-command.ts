@@ -1,7 +1,7 @@
 // `moor config check|print|schema|secret`: what `moor serve` would make of a configuration, and the secret it names.
 
 import type { Command } from "commander";
-import { errorCodeOf, ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
+import { ConfigError, errorCodeOf, createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { addSettingOptions, loadCommandConfig } from "../config-options.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
 import { readVersion } from "../version.ts";

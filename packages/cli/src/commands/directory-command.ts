@@ -13,7 +13,8 @@ import {
   type FoundLocation,
   type LocationOptions,
 } from "../directory-location.ts";
-import { openExportFile, readLines } from "../export-file.ts";
+import { openNewFile } from "../new-file.ts";
+import { readLines } from "../read-lines.ts";
 import { RefusedError, UnreachableError } from "../exit-code.ts";
 import { integerOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage, printPairs } from "../output.ts";
@@ -102,7 +103,7 @@ function registerExport(directory: Command): void {
     .action((path: string, options: Common) =>
       working(options, async (store) => {
         const { exportDirectory } = await tools();
-        const file = openExportFile(path);
+        const file = openNewFile("FILE", path);
         try {
           const rows = await exportDirectory(store, runtime, (lines) => file.write(lines));
           file.finish();

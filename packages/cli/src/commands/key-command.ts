@@ -7,7 +7,7 @@ import { addOperatorOptions, findOperator, type OperatorOptions } from "../opera
 import { OperatorClient, type CreatedKeyJson, type KeyJson } from "../operator-client.ts";
 import { integerOption, keyIdOption, tunnelIdOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage, printPairs, printTable } from "../output.ts";
-import { claimSecretFile } from "../secret-file.ts";
+import { withSecretFile } from "../secret-file.ts";
 
 type Common = OperatorOptions & { readonly json?: boolean };
 
@@ -52,15 +52,11 @@ function registerCreate(key: Command): void {
 
 async function createKey(client: OperatorClient, options: CreateOptions): Promise<CreatedKeyJson> {
   const { tunnel, kind, label, out } = options;
-  const file = out === undefined ? undefined : claimSecretFile("--out", out);
-  try {
-    const created = await client.createKey({ tunnel, kind, ...(label === undefined ? {} : { label }) });
-    file?.fill(created.key);
-    return created;
-  } catch (error) {
-    file?.abandon();
-    throw error;
-  }
+  return withSecretFile(
+    { option: "--out", path: out },
+    () => client.createKey({ tunnel, kind, ...(label === undefined ? {} : { label }) }),
+    (created) => created.key,
+  );
 }
 
 function printCreated(created: CreatedKeyJson, options: CreateOptions): void {

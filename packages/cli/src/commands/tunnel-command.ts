@@ -5,11 +5,11 @@
 import { type Command, Option } from "commander";
 import { ConfigError } from "@moor/runtime";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
-import { OperatorClient, type CreatedTunnelJson } from "../operator-client.ts";
+import { OperatorClient } from "../operator-client.ts";
 import { durationOption, integerOption, tunnelIdOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage, printTable } from "../output.ts";
 import { printCreatedTunnel, printTunnel, tunnelAnswer } from "../tunnel-output.ts";
-import { claimSecretFile, type SecretFile } from "../secret-file.ts";
+import { withSecretFile } from "../secret-file.ts";
 
 interface TunnelFields {
   readonly name?: string;
@@ -42,28 +42,13 @@ function registerCreate(tunnel: Command): void {
     )
     .action(async (options: Common & TunnelFields & { readonly agentKeyOut?: string }) => {
       const client = new OperatorClient(findOperator(options));
-      const file =
-        options.agentKeyOut === undefined
-          ? undefined
-          : claimSecretFile("--agent-key-out", options.agentKeyOut);
-      const created = await createTunnel(client, options, file);
+      const created = await withSecretFile(
+        { option: "--agent-key-out", path: options.agentKeyOut },
+        () => client.createTunnel(fieldsOf(options)),
+        (made) => made.agent_key,
+      );
       printCreatedTunnel(created, options.json === true, options.agentKeyOut);
     });
-}
-
-async function createTunnel(
-  client: OperatorClient,
-  options: TunnelFields,
-  file: SecretFile | undefined,
-): Promise<CreatedTunnelJson> {
-  try {
-    const created = await client.createTunnel(fieldsOf(options));
-    file?.fill(created.agent_key);
-    return created;
-  } catch (error) {
-    file?.abandon();
-    throw error;
-  }
 }
 
 function registerList(tunnel: Command): void {

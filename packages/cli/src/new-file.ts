@@ -1,0 +1,37 @@
+// A file that does not exist yet, the owner's only, and gone again when its making failed.
+//
+// I1  An existing file is never overwritten.
+
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { ConfigError, errorCodeOf } from "@moor/runtime";
+
+/** A file that is being written. */
+export interface NewFile {
+  write(text: string): void;
+  /** Makes what was written durable. */
+  finish(): void;
+  /** Takes the file away. */
+  abandon(): void;
+}
+
+/** Makes `path` with mode 0600. Throws ConfigError for `option` when there is one already, or it cannot be made. */
+export function openNewFile(option: string, path: string): NewFile {
+  let file: number;
+  try {
+    file = openSync(path, "wx", 0o600);
+  } catch (error) {
+    const got = `${path} (${errorCodeOf(error, "unusable")})`;
+    throw new ConfigError(option, got, "the path of a file that does not exist yet");
+  }
+  return {
+    write: (text) => void writeSync(file, text),
+    finish: () => {
+      fsyncSync(file);
+      closeSync(file);
+    },
+    abandon: () => {
+      closeSync(file);
+      rmSync(path, { force: true });
+    },
+  };
+}
