@@ -14,13 +14,12 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { encodeErrorEnvelope, HEADER, isLoopbackHost, ProtocolError } from "@moor/protocol";
-import { ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
 import {
   CLOSE_FLUSH_MS,
   CLOSE_LOOK_INTERVAL_MS,
   HEADER_BYTES_MAX,
   KEEP_ALIVE_MS,
-  LISTEN_BACKLOG,
   READ_STALL_MS,
   REQUEST_HEAD_MS,
   REQUEST_MS,
@@ -28,6 +27,7 @@ import {
 import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
+import { bindServer } from "../bind-server.ts";
 import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { replyError } from "./reply-error.ts";
@@ -80,7 +80,8 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
-  await listen(server, options);
+  const { host, port, portOption: option, logger } = options;
+  await bindServer(server, { host, port, option }, (reason) => logger.warn("listener-failed", { reason }));
   return {
     port: (server.address() as AddressInfo).port,
     close: () => {
@@ -154,22 +155,4 @@ function answerMalformed(socket: Duplex, exchange: NodeExchange | undefined, run
       `${HEADER.requestId}: ${mintId("req", runtime)}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
-}
-
-function listen(server: Server, options: HttpListenerOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => {
-      const got = `${options.host}:${options.port} (${error.code ?? "unknown error"})`;
-      const expected =
-        error.code === "EADDRINUSE"
-          ? "a port nobody else listens on, or 0 for any free one"
-          : "an address to bind";
-      reject(new ConfigError(options.portOption, got, expected));
-    };
-    server.once("error", onError);
-    server.listen({ host: options.host, port: options.port, backlog: LISTEN_BACKLOG }, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
 }

@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { connect as connectTls, createServer as createTlsServer, TLSSocket } from "node:tls";
 import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import { isLoopbackHost } from "@moor/protocol";
-import { LISTEN_BACKLOG } from "../../server-limits.ts";
+import { bindServer } from "../../bind-server.ts";
 import { parseCertificateIdentity } from "./certificate-identity.ts";
 import { encodeFrame, FRAME } from "./frame.ts";
 import { parseInternalUrl } from "./internal-url.ts";
@@ -129,7 +129,9 @@ async function listen(
   };
   const server =
     tls === undefined ? createServer(SOCKET_OPTIONS, take) : createMutualTlsServer(tls, options, take);
-  await bind(server, host, port, options);
+  await bindServer(server, { host, port, option: `${option}.port` }, (reason) =>
+    options.logger.warn("peer-listener-failed", { reason }),
+  );
   return {
     port: (server.address() as AddressInfo).port,
     close: () => new Promise<void>((resolve) => void server.close(() => resolve())),
@@ -180,25 +182,4 @@ function refuseCertificate(socket: TLSSocket, runtime: Runtime, refusals: Refusa
 
 function pemOf({ ca, cert, key }: TlsMaterial) {
   return { ca, cert, key, minVersion: "TLSv1.3" } as const;
-}
-
-function bind(
-  server: Server,
-  host: string,
-  port: number,
-  { logger, option = "internal" }: TcpTransportOptions,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.on("error", (error: NodeJS.ErrnoException) => {
-      // After the start: a connection that could not be accepted, for want of file descriptors for instance.
-      if (server.listening) return logger.warn("peer-listener-failed", { reason: error.code ?? "failed" });
-      const got = `${host}:${port} (${error.code ?? "unknown error"})`;
-      const isTaken = error.code === "EADDRINUSE";
-      const expected = isTaken
-        ? "a port nobody else listens on, or 0 for any free one"
-        : "an address to bind";
-      reject(new ConfigError(`${option}.port`, got, expected));
-    });
-    server.listen({ host, port, backlog: LISTEN_BACKLOG }, resolve);
-  });
 }
