@@ -85,15 +85,7 @@ export function parseCommand(body: Uint8Array, slice: Slice): CommandResult {
 function parseMessage(body: Uint8Array, member: ScannedMember | undefined): Command["message"] {
   if (member?.kind !== "object") return undefined;
   const bytes = body.subarray(member.value.start, member.value.end);
-  const shape = jsonRpcShape(bytes, scanMembers(body, member.value).map(relativeTo(member.value.start)));
-  return { bytes, shape };
-}
-
-function relativeTo(offset: number): (member: ScannedMember) => ScannedMember {
-  return (member) => ({
-    ...member,
-    value: { start: member.value.start - offset, end: member.value.end - offset },
-  });
+  return { bytes, shape: jsonRpcShape(body, scanMembers(body, member.value)) };
 }
 
 /** Arrays of strings, or a string alone; anything else is left out, since a header is never worth a call. */

@@ -12,14 +12,14 @@ import {
   WIRE_PROTOCOL_VERSION,
   type InstanceId,
 } from "@moor/protocol";
-import type { Runtime } from "@moor/runtime";
+import { randomHex, type Runtime } from "@moor/runtime";
 import type { AgentSettings } from "./agent-options.ts";
 import { AGENT_NAME, AGENT_VERSION } from "./agent-version.ts";
 import type { HeaderLine } from "./http/header-lines.ts";
 
 /** A fresh instance id: 32 lower-case hex characters naming this process. Spec T8, T16. */
 export function createInstanceId(runtime: Runtime): InstanceId {
-  return Buffer.from(runtime.randomBytes(16)).toString("hex") as InstanceId;
+  return randomHex(runtime, 16) as InstanceId;
 }
 
 /** The lines of T16 and the configured extra ones, the bearer key included. Never log them. */

@@ -85,9 +85,9 @@ export class PollClient {
   async poll(wish: PollWish, signal: AbortSignal): Promise<PollResult> {
     const ticket = startPoll(this.#routing);
     const answer = await this.#controlPlane.poll({ ...wish, token: ticket.token }, signal);
-    const outcome =
+    const outcome: PollOutcome =
       answer.kind === "cancelled"
-        ? classifyPollAnswer({ kind: "fault", fault: "reset" }, true)
+        ? { kind: "cancelled" }
         : classifyPollAnswer(pollEnding(answer), signal.aborted);
     this.#routing = stepPollRouting(this.#routing, ticket, outcome).state;
     return this.#result(answer, outcome);

@@ -58,9 +58,6 @@ export const POLL_LIMIT_MAX = 25;
 /** Longest time a service holds an empty poll, milliseconds: under the 30 s at which common proxies cut. Spec T4. */
 export const POLL_HOLD_MS_DEFAULT = 25_000;
 
-/** Longest configurable hold of an empty poll, milliseconds. Spec T4. */
-export const POLL_HOLD_MS_MAX = 60_000;
-
 /** Wait an agent asks for by default, milliseconds. Spec T17. */
 export const POLL_WAIT_MS_DEFAULT = 25_000;
 
@@ -73,9 +70,6 @@ export const FIRST_POLL_WAIT_MS = 1;
 
 /** Time an agent gives a poll beyond its configured wait, milliseconds. Spec T17. */
 export const POLL_DEADLINE_SLACK_MS = 5_000;
-
-/** Channels one poll may name. A bound of ours: as many as a client can declare (T16). */
-export const POLL_CHANNELS_MAX = 32;
 
 /** Bytes of a 200 poll answer an agent reads: 25 calls of 4 MiB with their headers would be more than is sane. 64 MiB. */
 export const POLL_BODY_BYTES_MAX = 64 * 1024 * 1024;
@@ -125,9 +119,3 @@ export const FINAL_ATTEMPTS_MAX = 3;
 
 /** Time running commands get after SIGTERM by default, milliseconds. Spec T25. */
 export const STOP_GRACE_MS_DEFAULT = 10_000;
-
-/** Characters of a request id a caller may choose (`X-Request-Id`); a bound of ours. */
-export const REQUEST_ID_CHARS_MAX = 128;
-
-/** Characters of a client's name or version header; a bound of ours. */
-export const CLIENT_NAME_CHARS_MAX = 128;

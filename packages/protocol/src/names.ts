@@ -28,6 +28,15 @@ export const HEADER = {
   wwwAuthenticate: "WWW-Authenticate",
 } as const;
 
+/** Headers of an MCP server's answer that may reach the caller. Spec T11. */
+export const RESPONSE_HEADERS: readonly string[] = [
+  HEADER.contentType,
+  HEADER.mcpSessionId,
+  HEADER.mcpProtocolVersion,
+  HEADER.lastEventId,
+  HEADER.wwwAuthenticate,
+];
+
 /** Prefix of every header that belongs to the tunnel wire; configured extra headers may not use it. Lower case. Spec R10. */
 export const RESERVED_HEADER_PREFIX = "x-tunnel-";
 

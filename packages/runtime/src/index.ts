@@ -1,4 +1,4 @@
-export { sleep, type Runtime, type TimerHandle } from "./runtime.ts";
+export { randomHex, sleep, type Runtime, type TimerHandle } from "./runtime.ts";
 export { createNodeRuntime } from "./node-runtime.ts";
 export { Secret } from "./secret.ts";
 export {

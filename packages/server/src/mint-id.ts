@@ -1,8 +1,8 @@
 // Ids that name something for its lifetime and say nothing about it.
 
-import type { Runtime } from "@moor/runtime";
+import { randomHex, type Runtime } from "@moor/runtime";
 
 /** `<prefix>_` and 32 hex characters from 128 random bits. */
 export function mintId(prefix: "req" | "poll", runtime: Pick<Runtime, "randomBytes">): string {
-  return `${prefix}_${Buffer.from(runtime.randomBytes(16)).toString("hex")}`;
+  return `${prefix}_${randomHex(runtime, 16)}`;
 }

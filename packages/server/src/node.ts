@@ -4,7 +4,7 @@
 // I1  A node serves only what it has bound completely: a start that fails leaves nothing behind.
 // I2  Leaving: readiness off, polls end, calls finish within the grace, then listeners, links and files close.
 
-import type { Runtime } from "@moor/runtime";
+import { randomHex, type Runtime } from "@moor/runtime";
 import { startBootstrapNode } from "./bootstrap-node.ts";
 import { startDirectoryNode } from "./directory-node.ts";
 import type { NodeOptions } from "./node-options.ts";
@@ -36,5 +36,5 @@ export function startNode(options: NodeOptions): Promise<MoorNode> {
 
 /** 16 hex characters from 64 random bits: new at each start. */
 function mintIncarnation(runtime: Runtime): EntryId {
-  return Buffer.from(runtime.randomBytes(8)).toString("hex") as EntryId;
+  return randomHex(runtime, 8) as EntryId;
 }

@@ -69,8 +69,5 @@ export const CLAIM_WAIT_MS = 2_000;
 /** How long a node waits for another to answer anything else. Milliseconds. */
 export const PEER_ANSWER_WAIT_MS = 5_000;
 
-/** How long a shard that is told of a newer placement waits for its own view to catch up. Milliseconds. */
-export const CATCH_UP_WAIT_MS = 1_000;
-
 /** How long a move waits for the new owner to say that it knows. Milliseconds. */
 export const MOVE_ACK_WAIT_MS = 2_000;

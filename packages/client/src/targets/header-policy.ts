@@ -4,7 +4,7 @@
 // I1  No hop-by-hop, Connection-named, Host, Content-Length or X-Tunnel-* line ever reaches an MCP server.
 // I2  Only five response headers come back, and none that the server's own Connection header names.
 
-import { connectionNamed, HEADER, isHopByHop, isReservedHeader } from "@moor/protocol";
+import { connectionNamed, HEADER, isHopByHop, isReservedHeader, RESPONSE_HEADERS } from "@moor/protocol";
 import {
   headerValues,
   isHeaderName,
@@ -18,14 +18,6 @@ import {
  * byte for byte. Lower case.
  */
 const OWN: ReadonlySet<string> = new Set(["host", "content-length", "expect", "accept-encoding"]);
-
-const RESPONSE_HEADERS: readonly string[] = [
-  HEADER.contentType,
-  HEADER.mcpSessionId,
-  HEADER.mcpProtocolVersion,
-  HEADER.lastEventId,
-  HEADER.wwwAuthenticate,
-];
 
 /** Headers of a command or response body: name → values. */
 export type HeaderBag = Readonly<Record<string, readonly string[]>>;

@@ -3,7 +3,7 @@
 // I1  Secrets and files are read here, before the node opens anything: a bad one ends the start with exit code 2.
 
 import { accessSync, constants } from "node:fs";
-import { errorCodeOf, ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { ConfigError, errorCodeOf, type Logger, type Runtime } from "@moor/runtime";
 import { readNodeSecret } from "../directory/node-secret.ts";
 import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";

@@ -3,7 +3,7 @@
 // I1  A message about it names its place and never repeats a part of it.
 
 import { readFileSync } from "node:fs";
-import { errorCodeOf, ConfigError, Secret } from "@moor/runtime";
+import { ConfigError, errorCodeOf, Secret } from "@moor/runtime";
 import { DATABASE_URL_VARIABLE } from "./config-settings.ts";
 import type { NodeConfig } from "./config-schema.ts";
 

@@ -4,7 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { errorCodeOf, ConfigError } from "@moor/runtime";
+import { ConfigError, errorCodeOf } from "@moor/runtime";
 import {
   applyOverrides,
   resolveFilePaths,

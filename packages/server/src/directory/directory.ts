@@ -7,7 +7,7 @@
 // I3  A revision is given to one placement once: the next is max(last + 1, database time in microseconds), below 2^53.
 // I4  A change whose COMMIT got no answer is looked up again; only when that is impossible too is its outcome unknown.
 
-import type { TunnelId } from "@moor/protocol";
+import { isProtocolError, type ProtocolError, type TunnelId } from "@moor/protocol";
 import type { Secret } from "@moor/runtime";
 import type {
   AccessMode,
@@ -113,6 +113,12 @@ export interface DirectoryCheck {
   readonly lastRevision: number;
   /** What is wrong, a sentence each; empty when all is well. At most 100. */
   readonly problems: readonly string[];
+}
+
+/** Whether the directory is away or regressed: nobody's fault, and it passes. */
+export function isDirectoryAway(error: unknown): error is ProtocolError {
+  if (!isProtocolError(error)) return false;
+  return error.code === "directory_unavailable" || error.code === "directory_regressed";
 }
 
 /**

@@ -13,6 +13,7 @@ import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
 import { PostgresFailure, type PostgresLink, type PostgresSession } from "./postgres-link.ts";
 import type { ReplicaHealth } from "./replica.ts";
 import { readHead, type AuthorityHead, type ReplicaSync } from "./replica-sync.ts";
+import { assertSameResidency } from "./residency.ts";
 import { regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
 
 /** Longest time between rounds. Milliseconds: what a database without notifications costs in lateness. */
@@ -88,12 +89,7 @@ export class FeedReplica implements ReplicaFeed {
     this.#again(ROUND_INTERVAL_MS);
   }
 
-  /** Goes on by itself, whatever the first round came to. */
-  keepTrying(): void {
-    this.wake();
-  }
-
-  /** A round as soon as the one under way has ended. */
+  /** A round as soon as the one under way has ended; from then on they follow by themselves. */
   wake(): void {
     if (this.#isClosed) return;
     if (this.#round !== undefined) {
@@ -179,13 +175,7 @@ export class FeedReplica implements ReplicaFeed {
     const head = await readHead(session, this.#watermark?.seq);
     if (head === undefined) throw new PostgresFailure("statement", "not-founded");
     this.#residency ??= head.name;
-    if (head.name !== this.#residency) {
-      throw new ConfigError(
-        "residency",
-        `"${this.#residency}" for a directory of "${head.name}"`,
-        `"${head.name}"`,
-      );
-    }
+    assertSameResidency(this.#residency, head.name);
     if (this.#findsRegressed(head)) return;
     if (this.#needsComparison(head)) this.#reached(await sync.compareAll(session));
     while (replica.seq < head.seq) {

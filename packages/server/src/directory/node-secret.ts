@@ -3,7 +3,7 @@
 // I1  The file is readable by its owner only; what is in it never reaches a message.
 
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
-import { errorCodeOf, ConfigError, type Runtime } from "@moor/runtime";
+import { ConfigError, errorCodeOf, type Runtime } from "@moor/runtime";
 
 /** Bytes of a node secret. */
 export const NODE_SECRET_BYTES = 32;

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { ConfigError, type Logger, type Runtime, type Secret } from "@moor/runtime";
+import { randomHex, ConfigError, type Logger, type Runtime, type Secret } from "@moor/runtime";
 import { textAt } from "./columns.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { FeedReplica } from "./feed-replica.ts";
@@ -32,7 +32,6 @@ import {
   assertResidencyName,
   assertSameResidency,
   foundation,
-  randomHex,
   resealing,
   type Foundation,
 } from "./residency.ts";
@@ -171,7 +170,7 @@ async function reachAuthority(
     const isDown = error instanceof PostgresFailure;
     if (!isDown || !hasCopy) return asked(() => Promise.reject(error));
     logger.warn("directory-unreachable", { reason: error.reason });
-    feed.keepTrying();
+    feed.wake();
   }
 }
 

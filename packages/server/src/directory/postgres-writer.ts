@@ -6,13 +6,12 @@
 // I3  Every refusal says which it is: nothing was changed, the change is made but cannot be read yet, or unknown.
 
 import { ProtocolError } from "@moor/protocol";
-import { sleep, type Logger, type Runtime } from "@moor/runtime";
+import { randomHex, sleep, type Logger, type Runtime } from "@moor/runtime";
 import type { BatchOptions, BatchResult } from "./mutation-batch.ts";
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { commitOnPostgres, wasCommitted } from "./postgres-batch.ts";
 import { PostgresFailure, type PostgresLink } from "./postgres-link.ts";
-import { randomHex } from "./residency.ts";
 import { outcomeUnknown, unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
 
 /** Largest number of mutations in one transaction. */

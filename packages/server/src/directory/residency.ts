@@ -2,7 +2,7 @@
 //
 // I1  Founding an existing directory changes nothing: the name it has stays, and another one asked for is refused.
 
-import { ConfigError, type Runtime } from "@moor/runtime";
+import { randomHex, ConfigError, type Runtime } from "@moor/runtime";
 import { textAt } from "./columns.ts";
 import type { Mutation } from "./mutations.ts";
 import type { FoundResidency } from "./mutations/residency-mutations.ts";
@@ -31,11 +31,6 @@ export function foundation(asked: Foundation, vault: TokenKeyVault, runtime: Run
     isCorrecting: asked.isCorrectingAtFirst ?? false,
     tokenKey: { id, sealedSecret: vault.seal(name, id, runtime.randomBytes(32)) },
   };
-}
-
-/** Random bytes as hexadecimal digits, two for each. */
-export function randomHex(runtime: Pick<Runtime, "randomBytes">, byteCount: number): string {
-  return Buffer.from(runtime.randomBytes(byteCount)).toString("hex");
 }
 
 /** Throws ConfigError for a name that is none. */

@@ -6,10 +6,9 @@
 
 import { Worker } from "node:worker_threads";
 import type { ProtocolError } from "@moor/protocol";
-import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { randomHex, ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
-import { randomHex } from "./residency.ts";
 import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
 import { unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
 import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writing.ts";

@@ -53,11 +53,6 @@ export function outcomeUnknown(reason: string): ProtocolError {
   });
 }
 
-/** Whether an error says that a change may have been made. */
-export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof ProtocolError && error.data?.["outcome"] === "unknown";
-}
-
 /** The rows of a mutation that was made; throws the refusal of one that was not. */
 export function rowsOf(outcome: MutationOutcome): readonly Row[] {
   if (outcome.kind === "done") return outcome.rows;

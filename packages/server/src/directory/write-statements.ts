@@ -27,7 +27,6 @@ export const WRITE = {
       registered_at_ms = excluded.registered_at_ms`,
   leaveNode:
     "update nodes set state = 'left' where id = $1 and incarnation = $2 and state = 'live' returning id",
-  nodeIncarnation: "select incarnation from nodes where id = $1",
   upsertShard: `insert into shards (id, node, public_host, state, lease_counter) values ($1, $2, $3, 'live', 0)
     on conflict (id) do update set node = excluded.node, public_host = excluded.public_host, state = 'live'`,
   shardsOfNode: "select id from shards where node = $1 order by id",

@@ -7,6 +7,7 @@
 import {
   isResponseType,
   JSON_DEPTH_MAX,
+  RESPONSE_HEADERS,
   type ResponseType,
   type ScannedMember,
   scanJson,
@@ -33,13 +34,7 @@ export type AgentResponseOutcome =
     };
 
 /** Response headers that may reach the caller. Spec T11. */
-const ALLOWED_HEADERS = new Set([
-  "content-type",
-  "mcp-session-id",
-  "mcp-protocol-version",
-  "last-event-id",
-  "www-authenticate",
-]);
+const ALLOWED_HEADERS = new Set(RESPONSE_HEADERS.map((name) => name.toLowerCase()));
 
 /** Most bytes of all `resp_headers`, so that they fit an answer's head. */
 const RESPONSE_HEADERS_BYTES_MAX = 32 * 1024;

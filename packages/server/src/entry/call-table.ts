@@ -99,7 +99,7 @@ export class CallTable {
     if (call?.progress.kind !== "claimed" || call.progress.claimant.pollId !== claimant.pollId) return;
     const { port, isLost } = call.progress;
     if (outcome === "written") {
-      call.progress = { kind: "handed-out", port, instance: claimant.instance };
+      call.progress = { kind: "handed-out", port };
       const { instance } = claimant;
       this.#context.logger.debug("call-handed-out", { callId, tunnel: call.tunnel, instance });
       return;

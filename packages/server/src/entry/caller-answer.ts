@@ -7,9 +7,10 @@
 // I3  A caller that reads too slowly is cut, so that it holds no more than STREAM_LAG_BYTES_MAX of this process.
 
 import { STATUS_CODES } from "node:http";
-import { encodeErrorEnvelope, ProtocolError, SSE_COMMENT_INTERVAL_MS } from "@moor/protocol";
+import { ProtocolError, SSE_COMMENT_INTERVAL_MS } from "@moor/protocol";
 import type { Runtime, TimerHandle } from "@moor/runtime";
-import { JSON_TYPE, NO_STORE, type HttpExchange, type ReplyHeaders } from "../http/http-exchange.ts";
+import { NO_STORE, type HttpExchange, type ReplyHeaders } from "../http/http-exchange.ts";
+import { replyError } from "../http/reply-error.ts";
 import { STREAM_LAG_BYTES_MAX } from "../server-limits.ts";
 
 /** An agent's final answer, as the connector passes it on. */
@@ -111,12 +112,7 @@ export class CallerAnswer {
       return this.#endStream();
     }
     this.#state = { kind: "ended" };
-    const retryAfter = error.retryAfterS === undefined ? {} : { "Retry-After": String(error.retryAfterS) };
-    this.#options.exchange.reply(
-      error.status,
-      { ...NO_STORE, ...JSON_TYPE, ...retryAfter, ...this.#options.headers },
-      encodeErrorEnvelope(error),
-    );
+    replyError(this.#options.exchange, error, this.#options.headers);
   }
 
   /** The caller is gone: nothing more is written. */

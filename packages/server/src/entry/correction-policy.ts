@@ -5,13 +5,14 @@
 // I2  A poll whose token says at least as new a revision is served: we may be the one who is behind.
 // I3  A tokenless poll is corrected at most three times (per tunnel and instance) before it is served.
 
-import type { InstanceId, TunnelId } from "@moor/protocol";
-import { CORRECTIONS_MAX } from "@moor/protocol";
+import {
+  TOKENLESS_CORRECTIONS_MAX,
+  TOKENLESS_CORRECTIONS_MEMORY_MS,
+  type InstanceId,
+  type TunnelId,
+} from "@moor/protocol";
 import type { Runtime } from "@moor/runtime";
 import type { KnownPlacement } from "../peer/peer-link.ts";
-
-/** How long tokenless corrections are counted after the last one. Milliseconds. Spec R24. */
-const COUNT_MEMORY_MS = 10 * 60_000;
 
 /** Tunnels and instances counted at once; the oldest is forgotten first. Count. Spec R24: bounded memory. */
 const COUNTED_MAX = 10_000;
@@ -48,8 +49,9 @@ export function createCorrectionPolicy(
       const key = keyOf(poll);
       const nowMs = runtime.monotonicMs();
       const known = counts.get(key);
-      const count = known === undefined || nowMs - known.atMs > COUNT_MEMORY_MS ? 0 : known.count;
-      if (count >= CORRECTIONS_MAX) return "serve";
+      const count =
+        known === undefined || nowMs - known.atMs > TOKENLESS_CORRECTIONS_MEMORY_MS ? 0 : known.count;
+      if (count >= TOKENLESS_CORRECTIONS_MAX) return "serve";
       counts.delete(key);
       counts.set(key, { count: count + 1, atMs: nowMs });
       if (counts.size > COUNTED_MAX) dropOldest(counts);

@@ -4,7 +4,7 @@
 // I1  A call ends once: by a final, a refusal, its deadline or its caller leaving. What comes later finds nothing.
 // I2  Only this entry says who may write its command: `progress` is the one authority on whether it was handed out.
 
-import type { ChannelName, CommandType, InstanceId, TunnelId } from "@moor/protocol";
+import type { ChannelName, InstanceId, TunnelId } from "@moor/protocol";
 import type { TimerHandle } from "@moor/runtime";
 import type { CallId, Claimant, EncodedCommand, ShardPort } from "../peer/peer-link.ts";
 import type { CallerAnswer } from "./caller-answer.ts";
@@ -31,13 +31,12 @@ export type CallProgress =
       readonly claimant: Claimant;
       readonly isLost: boolean;
     }
-  | { readonly kind: "handed-out"; readonly port: ShardPort; readonly instance: InstanceId };
+  | { readonly kind: "handed-out"; readonly port: ShardPort };
 
 export interface HeldCall {
   readonly callId: CallId;
   readonly tunnel: TunnelId;
   readonly channel: ChannelName;
-  readonly commandType: CommandType;
   readonly kind: CallKind;
   readonly command: EncodedCommand;
   readonly pinnedTo: InstanceId | undefined;

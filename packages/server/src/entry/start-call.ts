@@ -21,7 +21,7 @@ import { openSessionId } from "../tokens/session-token.ts";
 import { parseAccept } from "./accepted-types.ts";
 import { bodyReservation } from "./body-reservation.ts";
 import type { CallTable } from "./call-table.ts";
-import { CallerAnswer } from "./caller-answer.ts";
+import { CallerAnswer, type AcceptedTypes } from "./caller-answer.ts";
 import { parseCallerMessage } from "./caller-message.ts";
 import { encodeCommand } from "./command-encoding.ts";
 import type { EntryContext } from "./entry-context.ts";
@@ -58,6 +58,7 @@ function startTermination(connector: Connector, caller: AdmittedCaller): Refusal
     commandType: "session_termination",
     kind: { kind: "session-termination" },
     rpcId: undefined,
+    accepts: parseAccept(caller.exchange.header("accept")),
     payload: undefined,
     reservedBytes: 0,
   });
@@ -87,6 +88,7 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
   return submit(connector, caller, {
     commandType: "jsonrpc",
     ...message,
+    accepts,
     payload,
     reservedBytes: payload.byteLength,
   });
@@ -115,6 +117,7 @@ interface NewCall {
   readonly commandType: CommandType;
   readonly kind: CallKind;
   readonly rpcId: string | undefined;
+  readonly accepts: AcceptedTypes;
   readonly payload: Uint8Array | undefined;
   readonly reservedBytes: number;
 }
@@ -139,7 +142,6 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): Re
     callId,
     tunnel: tunnel.id,
     channel,
-    commandType: call.commandType,
     kind: call.kind,
     command: encodeCommand({
       requestId: callId,
@@ -153,7 +155,7 @@ function submit(connector: Connector, caller: AdmittedCaller, call: NewCall): Re
     pinnedTo,
     answer: new CallerAnswer({
       exchange,
-      accepts: parseAccept(exchange.header("accept")),
+      accepts: call.accepts,
       rpcId: call.rpcId,
       headers,
       runtime,

@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Server as TlsServer } from "node:https";
 import { createSecureContext } from "node:tls";
-import { errorCodeOf, ConfigError, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import { ConfigError, errorCodeOf, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 import type { TlsFiles } from "../node-options.ts";
 
 /** How often the files are looked at. Milliseconds: certificates are renewed days before they end. */

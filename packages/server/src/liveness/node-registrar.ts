@@ -4,9 +4,8 @@
 // I1  What needs the registration (leases, the lead) begins after it, and once.
 // I2  A refusal that waiting will not cure (a shard that another live node runs) is the caller's to report.
 
-import { isProtocolError } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
-import type { Directory, NodeRegistration } from "../directory/directory.ts";
+import { isDirectoryAway, type Directory, type NodeRegistration } from "../directory/directory.ts";
 
 /** How often a directory that is away is asked again. Milliseconds. */
 const RETRY_MS = 2_000;
@@ -36,7 +35,7 @@ export class NodeRegistrar {
     try {
       await directory.registerNode(registration);
     } catch (error) {
-      if (!isAway(error)) throw error;
+      if (!isDirectoryAway(error)) throw error;
       logger.warn("node-not-registered", { node: registration.id, reason: error.code });
       return this.#retryLater();
     }
@@ -59,18 +58,14 @@ export class NodeRegistrar {
       await directory.registerNode(registration);
     } catch (error) {
       // A conflict may end too: the node that has the shard leaves, or is silent for long enough.
-      if (!isAway(error)) logger.error("node-refused", { node: registration.id, reason: reasonOf(error) });
+      if (!isDirectoryAway(error))
+        logger.error("node-refused", { node: registration.id, reason: reasonOf(error) });
       return this.#retryLater();
     }
     if (this.#isStopped) return;
     logger.info("node-registered", { node: registration.id });
     onRegistered();
   }
-}
-
-function isAway(error: unknown): error is Error & { readonly code: string } {
-  if (!isProtocolError(error)) return false;
-  return error.code === "directory_unavailable" || error.code === "directory_regressed";
 }
 
 function reasonOf(error: unknown): string {

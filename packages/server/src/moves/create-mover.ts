@@ -46,15 +46,10 @@ async function move(options: MoverOptions, request: MoveRequest): Promise<MoveOu
   const { directory, logger } = options;
   const moveId = options.mintMoveId();
   const order = { moveId, ...request };
-  let made: MadeMove;
-  try {
-    made = await directory.moveTenant(order);
-  } catch (error) {
-    const readBack = await afterFailure(options, error, () => directory.moveTenant(order));
-    if (readBack.kind === "refused") return readBack;
-    if (readBack.kind === "unknown") return { kind: "unknown-outcome", moveId };
-    made = readBack.made;
-  }
+  const end = await commit(options, () => directory.moveTenant(order));
+  if (end.kind === "refused") return end;
+  if (end.kind === "unknown") return { kind: "unknown-outcome", moveId };
+  const { made } = end;
   const isAcked = await announce(options, [made]);
   const { tenant, from, to, placement, actor } = made;
   logger.debug("move-announced", { tenant, from, to, revision: placement.revision, actor, moveId, isAcked });
@@ -63,40 +58,35 @@ async function move(options: MoverOptions, request: MoveRequest): Promise<MoveOu
 
 async function moveBatch(options: MoverOptions, request: MoveBatchRequest): Promise<MoveBatchOutcome> {
   const { directory, logger } = options;
-  let moves: readonly MadeMove[];
-  try {
-    moves = await directory.moveTenants(request);
-  } catch (error) {
-    const readBack = await afterFailure(options, error, () => directory.moveTenants(request));
-    if (readBack.kind === "refused") return readBack;
-    if (readBack.kind === "unknown") return { kind: "unknown-outcome" };
-    moves = readBack.made;
-  }
+  const end = await commit(options, () => directory.moveTenants(request));
+  if (end.kind === "refused") return end;
+  if (end.kind === "unknown") return { kind: "unknown-outcome" };
+  const moves = end.made;
   if (moves.length > 0) await announce(options, moves);
   logger.debug("moves-announced", { count: moves.length, job: request.job, actor: request.actor });
   return { kind: "moved", moves };
 }
 
-type ReadBack<Made> =
+type CommitEnd<Made> =
   | { readonly kind: "made"; readonly made: Made }
   | { readonly kind: "refused"; readonly error: ProtocolError }
   | { readonly kind: "unknown" };
 
 /**
- * A failure that may have been made is asked again: orders are idempotent by move id, so the second answer tells what
- * the first one came to. One that certainly changed nothing is the answer.
+ * Gives an order. A failure that may have been made is asked again: orders are idempotent by move id, so the second
+ * answer tells what the first one came to. One that certainly changed nothing is the answer.
  */
-async function afterFailure<Made>(
-  options: MoverOptions,
-  error: unknown,
-  again: () => Promise<Made>,
-): Promise<ReadBack<Made>> {
-  if (!isProtocolError(error)) throw error;
-  if (!mayBeMade(error)) return { kind: "refused", error };
+async function commit<Made>(options: MoverOptions, order: () => Promise<Made>): Promise<CommitEnd<Made>> {
+  try {
+    return { kind: "made", made: await order() };
+  } catch (error) {
+    if (!isProtocolError(error)) throw error;
+    if (!mayBeMade(error)) return { kind: "refused", error };
+  }
   for (let attempt = 0; attempt < READ_BACK_MAX; attempt += 1) {
     await sleep(options.runtime, READ_BACK_INTERVAL_MS);
     try {
-      return { kind: "made", made: await again() };
+      return { kind: "made", made: await order() };
     } catch (later) {
       if (!isProtocolError(later)) throw later;
       // That this attempt changed nothing says nothing of the first one.

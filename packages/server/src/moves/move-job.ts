@@ -9,9 +9,9 @@
 // I5  A target that is not live ends the job as failed, naming it; a directory that is away only makes it wait.
 
 import { hash } from "node:crypto";
-import { isProtocolError, type ProtocolError } from "@moor/protocol";
+import { isProtocolError } from "@moor/protocol";
 import { sleep, type Logger, type Runtime } from "@moor/runtime";
-import type { Directory, MoveOrder } from "../directory/directory.ts";
+import { isDirectoryAway, type Directory, type MoveOrder } from "../directory/directory.ts";
 import { choosePlacement } from "../directory/placement-choice.ts";
 import type { Job, ShardId } from "../directory/records.ts";
 import type { Replica } from "../directory/replica.ts";
@@ -95,7 +95,7 @@ async function runBatch(job: Job, options: MoveJobOptions): Promise<BatchEnd> {
     case "moved":
       return noteProgress(job, last, outcome.moves.length, options);
     case "refused":
-      return isPassing(outcome.error) ? "unavailable" : "conflict";
+      return isDirectoryAway(outcome.error) ? "unavailable" : "conflict";
     case "unknown-outcome":
       return "unavailable";
   }
@@ -142,9 +142,4 @@ async function endJob(job: Job, { directory, logger }: MoveJobOptions, error?: s
   if (error === undefined) logger.info("move-job-done", { job: id, moved });
   else logger.error("move-job-failed", { job: id, moved, reason: error });
   return "ended";
-}
-
-/** The directory is away or regressed: nobody's fault, and it passes. */
-function isPassing({ code }: ProtocolError): boolean {
-  return code === "directory_unavailable" || code === "directory_regressed";
 }

@@ -5,7 +5,13 @@
 
 import { ProtocolError } from "@moor/protocol";
 import type { LogFields, Logger } from "@moor/runtime";
-import type { Directory, Order, PageRequest, Replica } from "../directory/directory.ts";
+import {
+  isDirectoryAway,
+  type Directory,
+  type Order,
+  type PageRequest,
+  type Replica,
+} from "../directory/directory.ts";
 import { PAGE_LIMIT_DEFAULT } from "../directory/page.ts";
 import type { LeaseWatch } from "../liveness/lease-watch.ts";
 import type { Mover, TimelineSource } from "../moves/mover.ts";
@@ -104,9 +110,4 @@ export function audit(
   fields: LogFields,
 ): void {
   options.logger.info(event, { ...fields, actor: request.actor, requestId: request.requestId });
-}
-
-function isDirectoryAway(error: unknown): boolean {
-  if (!(error instanceof ProtocolError)) return false;
-  return error.code === "directory_unavailable" || error.code === "directory_regressed";
 }

@@ -3,12 +3,11 @@
 // Spec: R22. Design: "Moves".
 
 import { ProtocolError } from "@moor/protocol";
-import type { Runtime } from "@moor/runtime";
+import { randomHex, type Runtime } from "@moor/runtime";
 import type { Directory, Job, JobInput } from "../directory.ts";
 import type { MoveTenants } from "../mutations/move-mutations.ts";
 import { assertJobInput, assertMoveOrder, assertOrder, MOVES_PER_ORDER_MAX } from "../order-input.ts";
 import { pageByNumber } from "../page.ts";
-import { randomHex } from "../residency.ts";
 import { jobFromRow, moveFromRow } from "../rows.ts";
 import { query, READ, type Row } from "../statements.ts";
 import { assertText } from "../tunnel-input.ts";

@@ -2,11 +2,11 @@
 //
 // Spec: R23, R25.
 
+import { randomHex } from "@moor/runtime";
 import { ProtocolError } from "@moor/protocol";
 import type { Directory, TokenKeyRecord } from "../directory.ts";
 import { textAt } from "../columns.ts";
 import { assertOrder } from "../order-input.ts";
-import { randomHex } from "../residency.ts";
 import { tokenKeyFromRow } from "../rows.ts";
 import { query, READ } from "../statements.ts";
 import type { DirectoryParts } from "./directory-parts.ts";

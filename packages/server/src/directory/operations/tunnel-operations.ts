@@ -4,11 +4,10 @@
 // I1  Keys are minted here, returned once and stored as SHA-256 only.
 
 import { parseTunnelId, ProtocolError, type TunnelId } from "@moor/protocol";
-import { invariant, type Runtime } from "@moor/runtime";
+import { randomHex, invariant, type Runtime } from "@moor/runtime";
 import type { Directory, TunnelKeyKind } from "../directory.ts";
 import { mintKey, type MintedKey } from "../keys.ts";
 import type { NewKey } from "../mutations/key-mutations.ts";
-import { randomHex } from "../residency.ts";
 import { assertKeyLabel, assertTunnelInput, completeTunnelInput } from "../tunnel-input.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
 

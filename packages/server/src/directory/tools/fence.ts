@@ -6,10 +6,9 @@
 // I2  Interrupted, it is begun again: nodes trust the directory only when it is through.
 
 import { ProtocolError } from "@moor/protocol";
-import type { Runtime } from "@moor/runtime";
+import { randomHex, type Runtime } from "@moor/runtime";
 import { integerAt, textAt } from "../columns.ts";
 import { revisionFloor } from "../placement-choice.ts";
-import { randomHex } from "../residency.ts";
 import type { ToolStore } from "./tool-store.ts";
 
 /** What a fence came to. */

@@ -6,8 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { ProtocolError } from "@moor/protocol";
-import { ConfigError, type Runtime } from "@moor/runtime";
-import { randomHex } from "../residency.ts";
+import { randomHex, ConfigError, type Runtime } from "@moor/runtime";
 import type { SqlValue } from "../statements.ts";
 import {
   EXPORTED_TABLES,

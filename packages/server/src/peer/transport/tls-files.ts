@@ -7,7 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { errorCodeOf, ConfigError, type Logger, type Runtime } from "@moor/runtime";
+import { ConfigError, errorCodeOf, type Logger, type Runtime } from "@moor/runtime";
 import { type CertificateIdentity, encodeNodeUri, parseCertificateIdentity } from "./certificate-identity.ts";
 import { CERTIFICATE_LOOK_MS, CERTIFICATE_WARN_MS } from "./transport-limits.ts";
 
