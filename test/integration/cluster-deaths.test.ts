@@ -1,6 +1,5 @@
 // Nodes that die and connections that are cut in the middle of calls: answered, or told to be unknown; never run twice.
 
-import { HEADER } from "@moor/protocol";
 import {
   startPlainAgent,
   startTcpProxy,
@@ -16,6 +15,7 @@ import {
   callName,
   callOnce,
   place,
+  pollOnce,
   startGatedServer,
   startTestCluster,
   tunnelOn,
@@ -177,7 +177,5 @@ function handedOutCount(cluster: Cluster): Promise<number> {
 
 /** A poll that would be given whatever is still queued. */
 function poll(endpoint: string, tunnel: FleetTunnel): Promise<Response> {
-  return fetch(`${endpoint}/v1/tunnels/${tunnel.id}/poll?timeout_ms=1`, {
-    headers: { authorization: `Bearer ${tunnel.agentKey}`, [HEADER.instanceId]: "f".repeat(32) },
-  });
+  return pollOnce(endpoint, tunnel, { instance: "f".repeat(32) });
 }

@@ -1,6 +1,7 @@
 // What the tests of whole clusters share: clusters that end with their test, single calls, and an MCP server whose
 // answers wait for the test.
 
+import { HEADER } from "@moor/protocol";
 import {
   encodeCall,
   readAnswer,
@@ -99,8 +100,6 @@ export interface GatedServer {
   untilExecuted(count: number): Promise<void>;
   /** Answers what waits, and everything that comes later at once. */
   open(): void;
-  /** Lets answers wait again. */
-  shut(): void;
 }
 
 /** Starts one; closed when the test ends. */
@@ -135,9 +134,6 @@ export async function startGatedServer(isOpenAtFirst = false): Promise<GatedServ
       for (const answer of waiting) answer();
       waiting = [];
     },
-    shut: () => {
-      isOpen = false;
-    },
   };
 }
 
@@ -150,4 +146,31 @@ export function untilServed(endpoint: string, tunnel: FleetTunnel): Promise<unkn
     ),
     `calls of ${tunnel.id} to be served`,
   );
+}
+
+/** How one poll by hand is made. */
+export interface OnePoll {
+  /** Default: the tunnel's agent key. */
+  readonly key?: string;
+  readonly token?: string;
+  /** 32 hexadecimal digits. Default: one that no node has met. */
+  readonly instance?: string;
+  /** Declares `wrong-cluster-v1`. Default false. */
+  readonly isCapable?: boolean;
+}
+
+let instanceCount = 0;
+
+/** A poll by hand that does not wait. */
+export function pollOnce(endpoint: string, tunnel: FleetTunnel, poll: OnePoll = {}): Promise<Response> {
+  instanceCount += 1;
+  const { key = tunnel.agentKey, token, instance = instanceCount.toString(16).padStart(32, "0") } = poll;
+  return fetch(`${endpoint}/v1/tunnels/${tunnel.id}/poll?timeout_ms=1`, {
+    headers: {
+      authorization: `Bearer ${key}`,
+      [HEADER.instanceId]: instance,
+      ...(poll.isCapable === true ? { [HEADER.capabilities]: "wrong-cluster-v1" } : {}),
+      ...(token === undefined ? {} : { [HEADER.shardToken]: token }),
+    },
+  });
 }

@@ -3,7 +3,7 @@
 import { HEADER } from "@moor/protocol";
 import { startCluster, until, verifies, type Cluster, type FleetTunnel } from "@moor/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { callOnce, tunnelOn } from "./cluster-kit.ts";
+import { callOnce, pollOnce, tunnelOn } from "./cluster-kit.ts";
 
 const NAMES = ["global", "eu"] as const;
 
@@ -13,18 +13,8 @@ function poll(
   tunnel: FleetTunnel,
   options: { key?: string; token?: string } = {},
 ): Promise<Response> {
-  instanceCount += 1;
-  return fetch(`${endpoint}/v1/tunnels/${tunnel.id}/poll?timeout_ms=1`, {
-    headers: {
-      authorization: `Bearer ${options.key ?? tunnel.agentKey}`,
-      [HEADER.capabilities]: "wrong-cluster-v1",
-      [HEADER.instanceId]: instanceCount.toString(16).padStart(32, "0"),
-      ...(options.token === undefined ? {} : { [HEADER.shardToken]: options.token }),
-    },
-  });
+  return pollOnce(endpoint, tunnel, { isCapable: true, ...options });
 }
-
-let instanceCount = 0;
 
 async function errorCode(answer: Response): Promise<string> {
   return ((await answer.json()) as { error: { code: string } }).error.code;

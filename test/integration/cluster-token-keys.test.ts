@@ -4,13 +4,11 @@ import { HEADER } from "@moor/protocol";
 import { faultsOf, NO_FAULTS, until, verifies, type Cluster, type FleetTunnel } from "@moor/testkit";
 import { expect } from "vitest";
 import { runRotation } from "../prove/key-rotation-scenario.ts";
-import { place, SHORT_PACE, startTestCluster, tunnelOn } from "./cluster-kit.ts";
+import { place, pollOnce, SHORT_PACE, startTestCluster, tunnelOn } from "./cluster-kit.ts";
 
 interface TokenKey {
   readonly id: string;
 }
-
-let instanceCount = 0;
 
 /** The token that a capable, tokenless poll of a new agent is corrected with. */
 async function tokenFrom(endpoint: string, tunnel: FleetTunnel): Promise<string> {
@@ -19,16 +17,9 @@ async function tokenFrom(endpoint: string, tunnel: FleetTunnel): Promise<string>
   return answer.headers.get(HEADER.shardToken) ?? "";
 }
 
+/** A capable poll of an agent that no node has met. */
 function poll(endpoint: string, tunnel: FleetTunnel, token?: string): Promise<Response> {
-  instanceCount += 1;
-  return fetch(`${endpoint}/v1/tunnels/${tunnel.id}/poll?timeout_ms=1`, {
-    headers: {
-      authorization: `Bearer ${tunnel.agentKey}`,
-      [HEADER.capabilities]: "wrong-cluster-v1",
-      [HEADER.instanceId]: instanceCount.toString(16).padStart(32, "0"),
-      ...(token === undefined ? {} : { [HEADER.shardToken]: token }),
-    },
-  });
+  return pollOnce(endpoint, tunnel, { isCapable: true, ...(token === undefined ? {} : { token }) });
 }
 
 async function tokensOf(cluster: Cluster, tunnel: FleetTunnel): Promise<string[]> {

@@ -1,6 +1,5 @@
 // Nodes whose views of the directory are out of step: the feed of one is held back on its wire.
 
-import { HEADER } from "@moor/protocol";
 import {
   faultsOf,
   moveRound,
@@ -12,16 +11,14 @@ import {
   type FleetTunnel,
 } from "@moor/testkit";
 import { expect, onTestFinished } from "vitest";
-import { SHORT_PACE, startTestCluster, tunnelOn } from "./cluster-kit.ts";
+import { pollOnce, SHORT_PACE, startTestCluster, tunnelOn } from "./cluster-kit.ts";
 import { describePostgres } from "./postgres-kit.ts";
 
 /** How long a feed is held back. Milliseconds. */
 const LAG_MS = 5_000;
 
-function pollStatus(endpoint: string, tunnel: FleetTunnel): Promise<number> {
-  return fetch(`${endpoint}/v1/tunnels/${tunnel.id}/poll?timeout_ms=1`, {
-    headers: { authorization: `Bearer ${tunnel.agentKey}`, [HEADER.instanceId]: "d".repeat(32) },
-  }).then(({ status }) => status);
+async function pollStatus(endpoint: string, tunnel: FleetTunnel): Promise<number> {
+  return (await pollOnce(endpoint, tunnel, { instance: "d".repeat(32) })).status;
 }
 
 /** What a caller's key is worth: 400 (no session named) while it works, 401 when it does not. */

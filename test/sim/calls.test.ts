@@ -10,9 +10,9 @@ import {
   SimulatedNode,
   type ReceivedCommand,
 } from "../../packages/server/test/support/simulated-node.ts";
+import { eachSeed } from "./each-seed.ts";
 
-const RUNS = Number(process.env["MOOR_SIM_RUNS"] ?? 150);
-const ONLY_SEED = process.env["MOOR_SIM_SEED"];
+const RUNS = 150;
 const STEPS_PER_RUN = 250;
 
 interface Call {
@@ -177,15 +177,5 @@ async function runSeed(seed: number): Promise<void> {
 }
 
 test("each call is handed out at most once, ends once, and gets its own answer, whatever happens", async () => {
-  const seeds =
-    ONLY_SEED === undefined ? Array.from({ length: RUNS }, (_, at) => at + 1) : [Number(ONLY_SEED)];
-  for (const seed of seeds) {
-    try {
-      await runSeed(seed);
-    } catch (error) {
-      throw new Error(`seed ${seed}; rerun: MOOR_SIM_SEED=${seed} npx vitest run --project sim`, {
-        cause: error,
-      });
-    }
-  }
+  await eachSeed("test/sim/calls", RUNS, runSeed);
 });

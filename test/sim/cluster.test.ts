@@ -25,9 +25,9 @@ import {
   SimulatedCluster,
   type ClusterNodeSpec,
 } from "../../packages/server/test/support/simulated-cluster.ts";
+import { eachSeed } from "./each-seed.ts";
 
-const RUNS = Number(process.env["MOOR_SIM_RUNS"] ?? 40);
-const ONLY_SEED = process.env["MOOR_SIM_SEED"];
+const RUNS = 40;
 const STEPS_PER_RUN = 220;
 const SHARDS = ["s1", "s2", "s3"] as const;
 const NODES: readonly ClusterNodeSpec[] = [
@@ -306,14 +306,5 @@ async function runSeed(seed: number): Promise<void> {
 }
 
 test("moves, cuts, lags and deaths: executed at most once, ended once, healed, and nobody loops", async () => {
-  const seeds =
-    ONLY_SEED === undefined ? Array.from({ length: RUNS }, (_, at) => at + 1) : [Number(ONLY_SEED)];
-  for (const seed of seeds) {
-    try {
-      await runSeed(seed);
-    } catch (error) {
-      const rerun = `MOOR_SIM_SEED=${seed} npx vitest run --project sim test/sim/cluster`;
-      throw new Error(`seed ${seed}; rerun: ${rerun}`, { cause: error });
-    }
-  }
+  await eachSeed("test/sim/cluster", RUNS, runSeed);
 });

@@ -14,7 +14,7 @@ import { PostgresFailure, type PostgresLink, type PostgresSession } from "./post
 import type { ReplicaHealth } from "./replica.ts";
 import { readHead, type AuthorityHead, type ReplicaSync } from "./replica-sync.ts";
 import { assertSameResidency } from "./residency.ts";
-import { regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
+import { regressionDetail, WatermarkKeeper, type Watermark } from "./watermark.ts";
 
 /** Longest time between rounds. Milliseconds: what a database without notifications costs in lateness. */
 const ROUND_INTERVAL_MS = 1_000;
@@ -22,8 +22,6 @@ const ROUND_INTERVAL_MS = 1_000;
 const LEASES_INTERVAL_MS = 1_500;
 /** First pause after a round that failed, doubled each time up to the largest; half of it is chance. Milliseconds. */
 const PAUSE_MS = { first: 100, max: 2_000 } as const;
-/** Longest time the watermark's file lags behind. Milliseconds. */
-const WATERMARK_LAG_MS = 1_000;
 
 /** What a feed needs. */
 export interface FeedReplicaOptions {
@@ -48,6 +46,7 @@ interface Waiter {
 /** Follows the authority. */
 export class FeedReplica implements ReplicaFeed {
   readonly #options: FeedReplicaOptions;
+  readonly #keeper: WatermarkKeeper;
   #watermark: Watermark | undefined;
   #residency: string | undefined;
   #regression: string | undefined;
@@ -61,12 +60,13 @@ export class FeedReplica implements ReplicaFeed {
   #round: Promise<void> | undefined;
   #isAskedAgain = false;
   #timer: TimerHandle | undefined;
-  #writing: TimerHandle | undefined;
   #waiters: Waiter[] = [];
   #isClosed = false;
 
   constructor(options: FeedReplicaOptions) {
     this.#options = options;
+    const { dir, runtime, logger } = options;
+    this.#keeper = new WatermarkKeeper({ dir, current: () => this.#watermark, runtime, logger });
     this.#watermark = options.watermark;
     this.#residency = options.residency;
     this.#readAtMs = options.runtime.monotonicMs();
@@ -140,7 +140,7 @@ export class FeedReplica implements ReplicaFeed {
     const watermark = this.#watermark;
     if (watermark === undefined || revision <= watermark.revision || !Number.isSafeInteger(revision)) return;
     this.#watermark = { ...watermark, revision };
-    this.#writeSoon();
+    this.#keeper.writeSoon();
     this.wake();
   }
 
@@ -151,8 +151,7 @@ export class FeedReplica implements ReplicaFeed {
     runtime.cancel(this.#timer);
     await link.close();
     await this.#round;
-    runtime.cancel(this.#writing);
-    this.#write();
+    this.#keeper.close();
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(false);
   }
 
@@ -220,7 +219,7 @@ export class FeedReplica implements ReplicaFeed {
     const { name: residency, incarnation, seq, tx, lastRevision } = head;
     const revision = Math.max(lastRevision, this.#watermark?.revision ?? 0);
     this.#watermark = { residency, incarnation, seq, tx, revision };
-    this.#writeSoon();
+    this.#keeper.writeSoon();
     const shown = this.#waiters.filter((waiter) => waiter.seq <= seq);
     this.#waiters = this.#waiters.filter((waiter) => waiter.seq > seq);
     for (const waiter of shown) waiter.resolve(true);
@@ -253,20 +252,6 @@ export class FeedReplica implements ReplicaFeed {
     const { runtime } = this.#options;
     runtime.cancel(this.#timer);
     this.#timer = runtime.schedule(delayMs, () => this.wake());
-  }
-
-  #writeSoon(): void {
-    this.#writing ??= this.#options.runtime.schedule(WATERMARK_LAG_MS, () => this.#write());
-  }
-
-  #write(): void {
-    this.#writing = undefined;
-    if (this.#watermark === undefined) return;
-    try {
-      writeWatermark(this.#options.dir, this.#watermark);
-    } catch (error) {
-      this.#options.logger.warn("directory-watermark-not-written", { reason: nameOf(error) });
-    }
   }
 }
 

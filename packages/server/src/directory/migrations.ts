@@ -7,6 +7,7 @@
 //     be replaced one by one after an expanding step. Any other schema is refused, not guessed at.
 
 import type { DatabaseSync } from "node:sqlite";
+import { inTransaction } from "./sqlite-statements.ts";
 
 /** One step of the schema; `version` counts from 1 without gaps. */
 export interface Migration {
@@ -159,7 +160,7 @@ export function applyMigrations(
   const verdict = judgeSchema(schema, migrations);
   if (verdict.kind !== "too-old") return verdict;
   for (const migration of migrations) {
-    if (migration.version > schema.version) applyOne(db, migration, wallMs);
+    if (migration.version > schema.version) inTransaction(db, () => db.exec(stepSql(migration, wallMs)));
   }
   return { kind: "current", version: verdict.known };
 }
@@ -168,15 +169,4 @@ function sqliteSchema(db: DatabaseSync): SchemaVersion {
   const version = Number(db.prepare(SCHEMA_READ.version).get()?.["version"] ?? 0);
   if (version < 2) return { version, worksWith: version };
   return { version, worksWith: Number(db.prepare(SCHEMA_READ.worksWith).get()?.["works_with"] ?? 0) };
-}
-
-function applyOne(db: DatabaseSync, migration: Migration, wallMs: number): void {
-  db.exec("begin immediate");
-  try {
-    db.exec(stepSql(migration, wallMs));
-    db.exec("commit");
-  } catch (error) {
-    if (db.isTransaction) db.exec("rollback");
-    throw error;
-  }
 }

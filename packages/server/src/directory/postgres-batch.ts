@@ -114,3 +114,16 @@ function mayTryAgain(failure: PostgresFailure): boolean {
 function isStale(reason: string): boolean {
   return reason === "connection-ended" || reason === "57P01" || reason === "EPIPE" || reason === "ECONNRESET";
 }
+
+/** Does `work` in a transaction that sees one state of the database and changes nothing. */
+export async function atOneState<Value>(
+  session: PostgresSession,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  await session.command("begin isolation level repeatable read read only");
+  try {
+    return await work();
+  } finally {
+    await session.command("rollback");
+  }
+}

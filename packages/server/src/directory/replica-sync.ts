@@ -10,6 +10,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { integerAt, textAt, textOrNullAt, valuesOf } from "./columns.ts";
 import type { ResidencyHead } from "./ledger.ts";
 import type { LocalReplica } from "./local-replica.ts";
+import { atOneState } from "./postgres-batch.ts";
 import type { PostgresSession } from "./postgres-link.ts";
 import type { Change } from "./records.ts";
 import {
@@ -26,6 +27,7 @@ import {
 import { headFromRow } from "./mutation-batch.ts";
 import { changeFromRow } from "./rows.ts";
 import { copyTables, fillCopy, isEmptyCopy } from "./replica-fill.ts";
+import { inTransaction } from "./sqlite-statements.ts";
 import { READ, type Row } from "./statements.ts";
 
 /** Changes taken in at once: a few milliseconds of this thread. Count. */
@@ -68,7 +70,7 @@ export class ReplicaSync {
       fetched.push([table, [...ids], await session.rows(selectByIds(table, ids.size), [...ids])]);
     }
     const reached = { ...head, seq: integerAt(last, "seq"), tx: textAt(last, "tx") };
-    this.#transaction(() => {
+    inTransaction(this.#db, () => {
       for (const [table, ids, found] of fetched) this.#writer.replace(table, ids, found);
       this.#writer.position(reached);
     });
@@ -89,7 +91,7 @@ export class ReplicaSync {
     const rows = await session.rows(LEASES_SELECT);
     const leases = JSON.stringify(rows.map((row) => valuesOf(row, LEASE_COLUMNS)));
     if (leases === this.#leases) return;
-    this.#transaction(() => this.#writer.replaceLeases(rows));
+    inTransaction(this.#db, () => this.#writer.replaceLeases(rows));
     this.#leases = leases;
     this.#replica.showLeases();
   }
@@ -97,7 +99,7 @@ export class ReplicaSync {
   #fill(session: PostgresSession): Promise<AuthorityHead> {
     // The authority's transaction ends before the copy's: making indexes may take longer than it may be idle.
     const copy = () =>
-      atOneState(session, async (head) => {
+      atOneHead(session, async (head) => {
         await copyTables(this.#db, session);
         this.#writer.position(head);
       });
@@ -105,9 +107,9 @@ export class ReplicaSync {
   }
 
   #compare(session: PostgresSession): Promise<AuthorityHead> {
-    return atOneState(session, async (head) => {
+    return atOneHead(session, async (head) => {
       for (const table of REPLICATED_TABLES) await this.#compareTable(session, table, head.seq);
-      this.#transaction(() => this.#writer.position(head));
+      inTransaction(this.#db, () => this.#writer.position(head));
     });
   }
 
@@ -132,26 +134,15 @@ export class ReplicaSync {
   /** Makes a range of the copy what the authority says; gives the ids of what differed. */
   #reconcile(table: ReplicatedTable, theirs: readonly Row[], ours: readonly Row[]): readonly string[] {
     if (ours.length === 0) {
-      this.#transaction(() => this.#writer.insert(table, theirs));
+      inTransaction(this.#db, () => this.#writer.insert(table, theirs));
       return theirs.map((row) => textAt(row, table.idColumn));
     }
     const ids = differingIds(table, theirs, ours);
     if (ids.length === 0) return ids;
     const wanted = new Set(ids);
     const changed = theirs.filter((row) => wanted.has(textAt(row, table.idColumn)));
-    this.#transaction(() => this.#writer.replace(table, ids, changed));
+    inTransaction(this.#db, () => this.#writer.replace(table, ids, changed));
     return ids;
-  }
-
-  #transaction(write: () => void): void {
-    this.#db.exec("begin immediate");
-    try {
-      write();
-      this.#db.exec("commit");
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec("rollback");
-      throw error;
-    }
   }
 }
 
@@ -178,20 +169,17 @@ export async function readHead(session: PostgresSession, knownSeq = 0): Promise<
   };
 }
 
-/** Does `work` in a transaction that sees one state of the authority; gives that state's head. */
-async function atOneState(
+/** Does `work` on one state of the authority; gives that state's head. */
+function atOneHead(
   session: PostgresSession,
   work: (head: AuthorityHead) => Promise<void>,
 ): Promise<AuthorityHead> {
-  await session.command("begin isolation level repeatable read read only");
-  try {
+  return atOneState(session, async () => {
     const head = await readHead(session);
     if (head === undefined) throw new Error("invariant broken: D11 a directory that is followed is founded");
     await work(head);
     return head;
-  } finally {
-    await session.command("rollback");
-  }
+  });
 }
 
 function differingIds(table: ReplicatedTable, theirs: readonly Row[], ours: readonly Row[]): string[] {

@@ -9,13 +9,17 @@ import type { ChangeKind } from "./records.ts";
 import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
 import { MOVE_COLUMNS, type Row, type SqlValue } from "./statements.ts";
 
-/** A table whose rows are named by the changes of one kind. */
-export interface ReplicatedTable {
-  readonly kind: ChangeKind;
+/** A table as its rows are read and written. */
+export interface TableRows {
   readonly name: string;
-  /** The column that a change names. */
+  /** Its key: the column that a change names. */
   readonly idColumn: string;
   readonly columns: readonly string[];
+}
+
+/** A table whose rows are named by the changes of one kind. */
+export interface ReplicatedTable extends TableRows {
+  readonly kind: ChangeKind;
 }
 
 /** Every table that changes tell about, those others refer to first. */
@@ -81,7 +85,7 @@ export function selectByIds(table: ReplicatedTable, count: number): string {
 }
 
 /** Reads a page of `table` in id order. `$1`: last id before it, `$2`: rows. */
-export function selectAfter(table: ReplicatedTable): string {
+export function selectAfter(table: TableRows): string {
   return `${selectAll(table)} where ${table.idColumn} > $1 order by ${table.idColumn} limit $2`;
 }
 
@@ -94,7 +98,7 @@ export function selectBetween(table: ReplicatedTable): string {
 /** Above every id: ids are printable ASCII. */
 export const ID_MAX = "\u{10ffff}";
 
-function selectAll(table: ReplicatedTable): string {
+function selectAll(table: TableRows): string {
   return `select ${table.columns.join(", ")} from ${table.name}`;
 }
 

@@ -7,7 +7,7 @@ import { batchSteps, ConstraintError, type BatchOptions } from "./mutation-batch
 import type { MutationOutcome, Steps } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { READ, type Row } from "./statements.ts";
-import type { SqliteStatements } from "./sqlite-statements.ts";
+import { inTransaction, type SqliteStatements } from "./sqlite-statements.ts";
 
 /** What became of a batch: one outcome per mutation, or the reason why nothing of it was kept. */
 export type BatchOutcome =
@@ -24,14 +24,10 @@ export function commitBatch(
   options: Omit<BatchOptions, "headSql">,
 ): BatchOutcome {
   try {
-    db.exec("begin immediate");
     const steps = batchSteps(mutations, { ...options, headSql: READ.head });
-    const { outcomes } = runSteps(statements, steps);
-    db.exec("commit");
+    const { outcomes } = inTransaction(db, () => runSteps(statements, steps));
     return { kind: "committed", outcomes };
   } catch (error) {
-    // A full disk may have ended the transaction already.
-    if (db.isTransaction) db.exec("rollback");
     return { kind: "failed", reason: reasonOf(error) };
   }
 }

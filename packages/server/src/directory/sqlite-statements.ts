@@ -65,3 +65,17 @@ function namedParams(params: Query["params"]): Record<string, SqlValue> {
   for (const [index, value] of params.entries()) named[index + 1] = value;
   return named;
 }
+
+/** Does `work` in a transaction that writes; nothing of it is kept when it throws. */
+export function inTransaction<Value>(db: DatabaseSync, work: () => Value): Value {
+  db.exec("begin immediate");
+  try {
+    const value = work();
+    db.exec("commit");
+    return value;
+  } catch (error) {
+    // A full disk may have ended the transaction already.
+    if (db.isTransaction) db.exec("rollback");
+    throw error;
+  }
+}

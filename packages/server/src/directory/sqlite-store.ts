@@ -5,7 +5,7 @@
 // I2  A file that knows less than this node has seen (watermark.ts), as after a restore, is served and not changed.
 
 import type { DatabaseSync } from "node:sqlite";
-import { errorCodeOf, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
+import type { Logger, Runtime } from "@moor/runtime";
 import { integerAt, textAt } from "./columns.ts";
 import type { LocalReplica, ReplicaFeed } from "./local-replica.ts";
 import { headFromRow } from "./mutation-batch.ts";
@@ -18,23 +18,19 @@ import { createSqliteStatements, type SqliteStatements } from "./sqlite-statemen
 import type { SqliteWriter } from "./sqlite-writer.ts";
 import { READ, type Query, type Row } from "./statements.ts";
 import { throwIfRegressed, unreachable, type Store } from "./store.ts";
-import { readWatermark, regressionDetail, writeWatermark, type Watermark } from "./watermark.ts";
+import { readWatermark, regressionDetail, WatermarkKeeper, type Watermark } from "./watermark.ts";
 
 /** Changes read at once. */
 const CHANGES_PAGE = 1_000;
-/** Longest time the watermark's file lags behind. Milliseconds. */
-const WATERMARK_LAG_MS = 1_000;
 
 /** Shows a replica what this process commits to its own file. */
 export class SqliteFeed implements ReplicaFeed {
   readonly #statements: SqliteStatements;
   readonly #replica: LocalReplica;
-  readonly #dir: string;
-  readonly #runtime: Runtime;
   readonly #logger: Logger;
+  readonly #keeper: WatermarkKeeper;
   #watermark: Watermark;
   #health: ReplicaHealth = { kind: "current" };
-  #writing: TimerHandle | undefined;
 
   /** @param db the replica's connection */
   constructor(options: {
@@ -47,9 +43,8 @@ export class SqliteFeed implements ReplicaFeed {
     const { db, replica, dir, runtime, logger } = options;
     this.#statements = createSqliteStatements(db);
     this.#replica = replica;
-    this.#dir = dir;
-    this.#runtime = runtime;
     this.#logger = logger;
+    this.#keeper = new WatermarkKeeper({ dir, current: () => this.#watermark, runtime, logger });
     const seen = readWatermark(dir);
     this.#watermark = this.#position();
     if (seen !== undefined) this.#compare(seen);
@@ -68,7 +63,7 @@ export class SqliteFeed implements ReplicaFeed {
     this.#watermark = { ...this.#watermark, revision };
     const detail = regressionDetail(this.#told(), this.#watermark);
     if (detail !== undefined) this.#regress(detail);
-    this.#writeSoon();
+    this.#keeper.writeSoon();
   }
 
   /** Takes in what was committed since the last time. */
@@ -79,14 +74,13 @@ export class SqliteFeed implements ReplicaFeed {
       if (last === undefined) return;
       this.#replica.show(rows.map(changeFromRow), integerAt(last, "seq"));
       if (this.#health.kind !== "regressed") this.#watermark = this.#position();
-      this.#writeSoon();
+      this.#keeper.writeSoon();
     }
   }
 
   /** Writes the watermark for good. */
   close(): void {
-    this.#runtime.cancel(this.#writing);
-    this.#write();
+    this.#keeper.close();
   }
 
   #compare(seen: Watermark): void {
@@ -116,20 +110,6 @@ export class SqliteFeed implements ReplicaFeed {
   #txAt(seq: number): string | undefined {
     const row = this.#statements.get(READ.changeTx, [seq]);
     return row === undefined ? undefined : textAt(row, "tx");
-  }
-
-  #writeSoon(): void {
-    this.#writing ??= this.#runtime.schedule(WATERMARK_LAG_MS, () => this.#write());
-  }
-
-  #write(): void {
-    this.#writing = undefined;
-    try {
-      writeWatermark(this.#dir, this.#watermark);
-    } catch (error) {
-      const reason = errorCodeOf(error, "unknown");
-      this.#logger.warn("directory-watermark-not-written", { reason });
-    }
   }
 }
 

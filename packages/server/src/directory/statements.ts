@@ -34,8 +34,24 @@ export const MOVE_COLUMNS = [
 ] as const;
 /** All moves; mutations read many of them at once. */
 export const MOVES_SELECT = `select ${MOVE_COLUMNS.join(", ")} from moves`;
-const JOBS = `select id, kind, from_shard, to_shard, rate_per_s, state, moved, total, last_tenant, actor, reason,
-  created_at_ms, error, seq from jobs`;
+/** Every column of the jobs. */
+export const JOB_COLUMNS = [
+  "id",
+  "kind",
+  "from_shard",
+  "to_shard",
+  "rate_per_s",
+  "state",
+  "moved",
+  "total",
+  "last_tenant",
+  "actor",
+  "reason",
+  "created_at_ms",
+  "error",
+  "seq",
+] as const;
+const JOBS = `select ${JOB_COLUMNS.join(", ")} from jobs`;
 
 /** Reads: what a replica, the lists and the mutations ask. */
 export const READ = {

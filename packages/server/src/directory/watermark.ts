@@ -6,6 +6,7 @@
 
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { errorCodeOf, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
 
 /** How far a directory was when last looked at. */
 export interface Watermark {
@@ -20,6 +21,8 @@ export interface Watermark {
 }
 
 const FILE_NAME = "watermark.json";
+/** Longest time the file lags behind. Milliseconds. */
+const WATERMARK_LAG_MS = 1_000;
 const OWNER_ONLY_FILE = 0o600;
 
 /** What a directory tells of itself, to be compared with a watermark. */
@@ -49,6 +52,48 @@ export function writeWatermark(dir: string, watermark: Watermark): void {
   const path = join(dir, FILE_NAME);
   writeFileSync(`${path}.new`, `${JSON.stringify(watermark)}\n`, { mode: OWNER_ONLY_FILE });
   renameSync(`${path}.new`, path);
+}
+
+/** What keeping a watermark needs. */
+export interface WatermarkKeeperOptions {
+  readonly dir: string;
+  /** The watermark as it is now; undefined while there is none. */
+  readonly current: () => Watermark | undefined;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+}
+
+/** Keeps the file at most WATERMARK_LAG_MS behind. */
+export class WatermarkKeeper {
+  readonly #options: WatermarkKeeperOptions;
+  #writing: TimerHandle | undefined;
+
+  constructor(options: WatermarkKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** The watermark has changed. */
+  writeSoon(): void {
+    this.#writing ??= this.#options.runtime.schedule(WATERMARK_LAG_MS, () => this.#write());
+  }
+
+  /** Writes it for good. */
+  close(): void {
+    this.#options.runtime.cancel(this.#writing);
+    this.#write();
+  }
+
+  #write(): void {
+    this.#writing = undefined;
+    const { dir, current, logger } = this.#options;
+    const watermark = current();
+    if (watermark === undefined) return;
+    try {
+      writeWatermark(dir, watermark);
+    } catch (error) {
+      logger.warn("directory-watermark-not-written", { reason: errorCodeOf(error, "unknown") });
+    }
+  }
 }
 
 /** Why a directory is regressed, for people; undefined when it knows at least what was seen. */

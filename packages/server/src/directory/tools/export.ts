@@ -7,6 +7,7 @@ import type { Runtime } from "@moor/runtime";
 import { ProtocolError } from "@moor/protocol";
 import { textAt } from "../columns.ts";
 import { headFromRow } from "../mutation-batch.ts";
+import { selectAfter } from "../replicated-tables.ts";
 import { READ } from "../statements.ts";
 import {
   EXPORTED_TABLES,
@@ -56,10 +57,11 @@ async function readHeader(read: Read, runtime: Runtime): Promise<ExportHeader> {
 
 async function putTable(
   read: Read,
-  { name, idColumn, columns }: ExportedTable,
+  table: ExportedTable,
   put: (lines: string) => Promise<void>,
 ): Promise<number> {
-  const page = `select ${columns.join(", ")} from ${name} where ${idColumn} > $1 order by ${idColumn} limit $2`;
+  const { name, idColumn } = table;
+  const page = selectAfter(table);
   let count = 0;
   for (let after = ""; ;) {
     const rows = await read(page, [after, PAGE]);

@@ -2,14 +2,11 @@
 //
 // I1  Keys are hashes and token keys are sealed under the node secret: an export opens nothing by itself.
 
-import { REPLICATED_TABLES } from "../replicated-tables.ts";
-import type { SqlValue } from "../statements.ts";
+import { REPLICATED_TABLES, type TableRows } from "../replicated-tables.ts";
+import { JOB_COLUMNS, type SqlValue } from "../statements.ts";
 
 /** A table of an export. */
-export interface ExportedTable {
-  readonly name: string;
-  readonly idColumn: string;
-  readonly columns: readonly string[];
+export interface ExportedTable extends TableRows {
   /** Values that an import writes instead: nodes are gone, shards are down, jobs have ended until told otherwise. */
   readonly atImport?: (row: Readonly<Record<string, SqlValue>>) => Readonly<Record<string, SqlValue>>;
 }
@@ -22,22 +19,7 @@ const AT_IMPORT: Readonly<Record<string, ExportedTable["atImport"]>> = {
 const JOBS: ExportedTable = {
   name: "jobs",
   idColumn: "id",
-  columns: [
-    "id",
-    "kind",
-    "from_shard",
-    "to_shard",
-    "rate_per_s",
-    "state",
-    "moved",
-    "total",
-    "last_tenant",
-    "actor",
-    "reason",
-    "created_at_ms",
-    "error",
-    "seq",
-  ],
+  columns: JOB_COLUMNS,
   atImport: (row) => (row["state"] === "running" ? { state: "failed", error: "ended by an import" } : {}),
 };
 

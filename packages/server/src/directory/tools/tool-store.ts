@@ -11,7 +11,8 @@ import { DATABASE_BYTES_MAX_DEFAULT } from "../sqlite-directory.ts";
 import { openDataFolder } from "../data-folder.ts";
 import type { DirectoryLocation } from "../open-directory.ts";
 import { migratePostgres, assertSchema, type MigrationReport } from "../postgres-schema.ts";
-import { PostgresLink, type PostgresSession } from "../postgres-link.ts";
+import { atOneState } from "../postgres-batch.ts";
+import { PostgresLink } from "../postgres-link.ts";
 import { asked } from "../postgres-store.ts";
 import { PostgresWriter } from "../postgres-writer.ts";
 import type { Mutation } from "../mutations.ts";
@@ -128,19 +129,13 @@ async function openPostgres({ location, runtime, logger }: ToolOptions): Promise
   });
   return {
     change: async (mutation) => rowsOf(await writer.commit(mutation)),
-    view: (work) => asked(() => reads.use((session) => viewOf(session, work))),
+    view: (work) =>
+      asked(() =>
+        reads.use((session) => atOneState(session, () => work((sql, params) => session.rows(sql, params)))),
+      ),
     close: async () => {
       await writer.close();
       await close();
     },
   };
-}
-
-async function viewOf<Value>(session: PostgresSession, work: (read: Read) => Promise<Value>): Promise<Value> {
-  await session.command("begin isolation level repeatable read read only");
-  try {
-    return await work((sql, params) => session.rows(sql, params));
-  } finally {
-    await session.command("rollback");
-  }
 }
