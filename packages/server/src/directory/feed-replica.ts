@@ -25,7 +25,7 @@ const PAUSE_MS = { first: 100, max: 2_000 } as const;
 
 /** What a feed needs. */
 export interface FeedReplicaOptions {
-  readonly link: PostgresLink;
+  readonly link: Pick<PostgresLink, "use" | "close">;
   readonly sync: ReplicaSync;
   readonly replica: LocalReplica;
   /** How far the copy, or this node before it, was; undefined for a new one. */
@@ -84,9 +84,15 @@ export class FeedReplica implements ReplicaFeed {
 
   /** One round now; rejects with why it failed. For the start, when somebody wants to know. */
   async start(): Promise<void> {
-    await this.#options.link.use((session) => this.#follow(session));
-    this.#succeeded();
-    this.#again(ROUND_INTERVAL_MS);
+    const followed = this.#followNow();
+    // A notification meanwhile does not begin another round on the same connection (I1).
+    this.#round = followed.catch(() => {});
+    try {
+      await followed;
+    } finally {
+      this.#round = undefined;
+    }
+    this.#scheduleNext();
   }
 
   /** A round as soon as the one under way has ended; from then on they follow by themselves. */
@@ -157,13 +163,21 @@ export class FeedReplica implements ReplicaFeed {
 
   async #runRound(): Promise<void> {
     try {
-      this.#isAskedAgain = false;
-      await this.#options.link.use((session) => this.#follow(session));
-      this.#succeeded();
+      await this.#followNow();
     } catch (error) {
       this.#failed(error);
     }
     this.#round = undefined;
+    this.#scheduleNext();
+  }
+
+  async #followNow(): Promise<void> {
+    this.#isAskedAgain = false;
+    await this.#options.link.use((session) => this.#follow(session));
+    this.#succeeded();
+  }
+
+  #scheduleNext(): void {
     if (this.#failures > 0) this.#again(this.#pauseMs());
     else if (this.#isAskedAgain) this.wake();
     else this.#again(ROUND_INTERVAL_MS);

@@ -59,7 +59,9 @@ export class ReplicaSync {
 
   /** Takes in one page of changes after the copy's number; gives how far the copy is now. */
   async takeChanges(session: PostgresSession, head: AuthorityHead): Promise<AuthorityHead | undefined> {
-    const rows = await session.rows(READ.changesAfter, [this.#replica.seq, CHANGES_PAGE]);
+    const page = await session.rows(READ.changesAfter, [this.#replica.seq, CHANGES_PAGE]);
+    // What was committed after the head was read waits for the next head: the residency's own row is in it.
+    const rows = page.filter((row) => integerAt(row, "seq") <= head.seq);
     const last = rows.at(-1);
     if (last === undefined) return undefined;
     const changes = rows.map(changeFromRow);
