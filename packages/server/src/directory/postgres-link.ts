@@ -77,8 +77,7 @@ export class PostgresLink {
   /** Runs `work` on the connection. Throws PostgresFailure, and what `work` throws. */
   async use<Value>(work: (session: PostgresSession) => Promise<Value>): Promise<Value> {
     if (this.#isClosed) throw new PostgresFailure("connection", "closed");
-    this.#connection ??= this.#connect();
-    const connecting = this.#connection;
+    const connecting = (this.#connection ??= this.#remembered(this.#connect()));
     try {
       return await work((await connecting).session);
     } catch (error) {
@@ -93,6 +92,14 @@ export class PostgresLink {
     this.#isClosed = true;
     this.#connecting?.destroy();
     if (this.#connection !== undefined) await this.#drop(this.#connection);
+  }
+
+  /** A connection that was not made, whyever, is not kept: the next use makes another. */
+  #remembered(connecting: Promise<Connection>): Promise<Connection> {
+    connecting.catch(() => {
+      if (this.#connection === connecting) this.#connection = undefined;
+    });
+    return connecting;
   }
 
   async #connect(): Promise<Connection> {
