@@ -68,12 +68,12 @@ export interface ImportResidency {
 
 export const foundResidency: MutationFunction<FoundResidency> = function* (input, ledger): MutationSteps {
   if (ledger.head !== undefined) return done();
-  if ((yield query(WRITE.anyPlacement, [])).length > 0) {
+  // Token keys are what an import writes first.
+  if ((yield query(WRITE.anyTokenKey, [])).length > 0 || (yield query(WRITE.anyPlacement, [])).length > 0) {
     return refused("conflict", "an import into this directory was interrupted: import into a new one");
   }
   const { name, incarnation, isCorrecting, tokenKey } = input;
   yield query(WRITE.insertResidency, [name, incarnation, isCorrecting ? 1 : 0, 0, 0]);
-  if ((yield query(WRITE.anyTokenKey, [])).length > 0) return done();
   const { id, sealedSecret } = tokenKey;
   yield query(WRITE.insertTokenKey, [id, sealedSecret, "sealing", ledger.wallMs, "foundation"]);
   ledger.change("token-key", id);

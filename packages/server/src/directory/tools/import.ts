@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { ProtocolError } from "@moor/protocol";
 import { randomHex, ConfigError, type Runtime } from "@moor/runtime";
 import type { SqlValue } from "../statements.ts";
+import { WRITE } from "../write-statements.ts";
 import {
   EXPORTED_TABLES,
   type ExportedTable,
@@ -90,8 +91,9 @@ export async function importDirectory(
 async function assertEmpty(store: ToolStore): Promise<void> {
   const found = await store.view(async (read) => {
     const heads = await read("select name from residency");
-    const placements = await read("select tenant from placements limit 1");
-    return heads.length + placements.length;
+    const tokenKeys = await read(WRITE.anyTokenKey);
+    const placements = await read(WRITE.anyPlacement);
+    return heads.length + tokenKeys.length + placements.length;
   });
   if (found > 0) {
     throw new ProtocolError("conflict", { message: "the directory is not empty: import into a new one" });
