@@ -124,6 +124,7 @@ export function isDirectoryAway(error: unknown): error is ProtocolError {
 /**
  * The durable authority. Every method may reject with a ProtocolError:
  * - `directory_unavailable`: nothing was changed, unless `error.data.outcome` is `"unknown"`: then read it back by id;
+ *   or `"made"`: it is made, and this node cannot read it yet;
  * - `directory_regressed`: it knows less than this node has seen (R22); nothing was changed;
  * - `tunnel_not_found`, `key_not_found`, `shard_not_found`, `job_not_found`, `token_key_not_found`, `invalid_request`
  *   (with `param`), `conflict`.

@@ -5,14 +5,13 @@
 // I2  A promise settles only after `onCommitted` has, so that this node's replica shows what it resolves for.
 // I3  Every refusal says which it is: nothing was changed, the change is made but cannot be read yet, or unknown.
 
-import { ProtocolError } from "@moor/protocol";
 import { randomHex, sleep, type Logger, type Runtime } from "@moor/runtime";
 import type { BatchOptions, BatchResult } from "./mutation-batch.ts";
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { commitOnPostgres, wasCommitted } from "./postgres-batch.ts";
 import { PostgresFailure, type PostgresLink } from "./postgres-link.ts";
-import { outcomeUnknown, unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
+import { outcomeUnknown, settleCommitted, unavailable, WAITING_MUTATIONS_MAX, type Asker } from "./store.ts";
 
 /** Largest number of mutations in one transaction. */
 const BATCH_MUTATIONS_MAX = 50;
@@ -34,10 +33,8 @@ export interface PostgresWriterOptions {
   readonly lookUpMsMax?: number | undefined;
 }
 
-interface Waiting {
+interface Waiting extends Asker {
   readonly mutation: Mutation;
-  readonly resolve: (outcome: MutationOutcome) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** Commits mutations, batch by batch. */
@@ -73,10 +70,11 @@ export class PostgresWriter {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_MUTATIONS_MAX);
       try {
-        const outcomes = await this.#commitBatch(batch.map((entry) => entry.mutation));
+        const { outcomes, seq, firstSeq } = await this.#commitBatch(batch.map((entry) => entry.mutation));
+        const isShown = firstSeq === undefined || (await this.#options.onCommitted(seq));
         for (const [index, entry] of batch.entries()) {
           const own = outcomes[index];
-          if (own !== undefined) entry.resolve(own);
+          if (own !== undefined) settleCommitted(entry, own, isShown);
         }
       } catch (error) {
         for (const entry of batch) entry.reject(error);
@@ -85,7 +83,8 @@ export class PostgresWriter {
     this.#running = undefined;
   }
 
-  async #commitBatch(mutations: readonly Mutation[]): Promise<readonly MutationOutcome[]> {
+  /** What a batch came to, committed. Rejects with `directory_unavailable`. */
+  async #commitBatch(mutations: readonly Mutation[]): Promise<BatchResult> {
     const { link, runtime, logger, seen } = this.#options;
     const tx = randomHex(runtime, 8);
     const known = seen();
@@ -93,13 +92,13 @@ export class PostgresWriter {
     const outcome = await commitOnPostgres((work) => link.use(work), mutations, options);
     switch (outcome.kind) {
       case "committed":
-        return this.#shown(outcome.result);
+        return outcome.result;
       case "failed":
         logger.warn("directory-change-failed", { reason: outcome.reason });
         throw unavailable(`the database failed (${outcome.reason})`);
       case "unanswered":
         logger.warn("directory-commit-unanswered", { reason: outcome.reason });
-        if (await this.#lookUp(outcome.result, tx)) return this.#shown(outcome.result);
+        if (await this.#lookUp(outcome.result, tx)) return outcome.result;
         throw unavailable(`the connection broke (${outcome.reason}) and nothing was changed`);
     }
   }
@@ -118,14 +117,5 @@ export class PostgresWriter {
       }
     }
     throw outcomeUnknown("the database was lost during the commit");
-  }
-
-  async #shown(result: BatchResult): Promise<readonly MutationOutcome[]> {
-    if (result.firstSeq === undefined || (await this.#options.onCommitted(result.seq)))
-      return result.outcomes;
-    throw new ProtocolError("directory_unavailable", {
-      message: "the change is made, but this node cannot read it yet",
-      data: { outcome: "made" },
-    });
   }
 }

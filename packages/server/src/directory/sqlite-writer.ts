@@ -3,6 +3,7 @@
 // I1  Mutations commit in the order asked.
 // I2  A promise settles only after `onCommitted` ran, so that this node's replica shows what it resolves for.
 // I3  When the thread dies, what was under way has an unknown outcome and says so; the next mutation starts a new thread.
+// I4  Every refusal says which it is: nothing was changed, the change is made but cannot be read yet, or unknown.
 
 import { Worker } from "node:worker_threads";
 import type { ProtocolError } from "@moor/protocol";
@@ -10,7 +11,7 @@ import { randomHex, ConfigError, type Logger, type Runtime } from "@moor/runtime
 import type { MutationOutcome } from "./mutation-steps.ts";
 import type { Mutation } from "./mutations.ts";
 import { reasonOf, type BatchOutcome } from "./sqlite-batch.ts";
-import { unavailable, WAITING_MUTATIONS_MAX } from "./store.ts";
+import { outcomeUnknown, settleCommitted, unavailable, WAITING_MUTATIONS_MAX, type Asker } from "./store.ts";
 import type { WriterOrder, WriterReport, WriterSettings } from "./sqlite-writing.ts";
 
 /** Largest number of mutations in one transaction: bounds the time a batch holds the database. */
@@ -33,10 +34,8 @@ export interface SqliteWriterOptions {
 /** A thread as its asker sees it. */
 export type WriterThread = Pick<Worker, "on" | "once" | "postMessage" | "terminate">;
 
-interface Waiting {
+interface Waiting extends Asker {
   readonly mutation: Mutation;
-  readonly resolve: (outcome: MutationOutcome) => void;
-  readonly reject: (error: ProtocolError) => void;
 }
 
 type WriterState =
@@ -109,7 +108,7 @@ export class SqliteWriter {
     const state = this.#state;
     if (this.#waiting.length === 0) return;
     if (state.kind === "stopped") {
-      this.start().catch(() => this.#fail(this.#waiting.splice(0), "the database cannot be opened"));
+      this.start().catch(() => fail(this.#waiting.splice(0), unavailable("the database cannot be opened")));
     } else if (state.kind === "idle") {
       const batch = this.#takeBatch();
       this.#state = { kind: "busy", worker: state.worker, batch };
@@ -129,14 +128,13 @@ export class SqliteWriter {
     this.#state = { kind: "idle", worker };
     if (outcome.kind === "failed") {
       this.#options.logger.error("directory-change-failed", { reason: outcome.reason });
-      this.#fail(state.batch, outcome.reason);
-    } else if (this.#isShown()) {
+      fail(state.batch, unavailable(outcome.reason));
+    } else {
+      const isShown = this.#isShown();
       for (const [index, entry] of state.batch.entries()) {
         const own = outcome.outcomes[index];
-        if (own !== undefined) entry.resolve(own);
+        if (own !== undefined) settleCommitted(entry, own, isShown);
       }
-    } else {
-      this.#fail(state.batch, "the change is made, but cannot be read yet");
     }
     this.#next();
   }
@@ -156,14 +154,13 @@ export class SqliteWriter {
     const state = this.#state;
     if ((state.kind !== "idle" && state.kind !== "busy") || state.worker !== worker) return;
     this.#state = { kind: "stopped" };
-    if (state.kind === "busy")
-      this.#fail(state.batch, "its writer ended; whether the change was made is not known");
+    if (state.kind === "busy") fail(state.batch, outcomeUnknown("the directory's writer ended"));
     this.#next();
   }
+}
 
-  #fail(batch: readonly Waiting[], reason: string): void {
-    for (const entry of batch) entry.reject(unavailable(reason));
-  }
+function fail(batch: readonly Waiting[], error: ProtocolError): void {
+  for (const entry of batch) entry.reject(error);
 }
 
 function tell(worker: WriterThread, order: WriterOrder): void {

@@ -53,6 +53,24 @@ export function outcomeUnknown(reason: string): ProtocolError {
   });
 }
 
+/** How whoever asked for a mutation hears of its end. */
+export interface Asker {
+  readonly resolve: (outcome: MutationOutcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Tells the end of a mutation whose transaction is committed. `isShown`: this node's replica shows what it changed. */
+export function settleCommitted(asker: Asker, outcome: MutationOutcome, isShown: boolean): void {
+  // Of what was refused there is nothing to show.
+  if (isShown || outcome.kind === "refused") return asker.resolve(outcome);
+  asker.reject(
+    new ProtocolError("directory_unavailable", {
+      message: "the change is made, but this node cannot read it yet",
+      data: { outcome: "made" },
+    }),
+  );
+}
+
 /** The rows of a mutation that was made; throws the refusal of one that was not. */
 export function rowsOf(outcome: MutationOutcome): readonly Row[] {
   if (outcome.kind === "done") return outcome.rows;
