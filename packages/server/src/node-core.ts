@@ -6,6 +6,7 @@
 import type { TunnelId } from "@moor/protocol";
 import type { Logger, Runtime } from "@moor/runtime";
 import type { ShardId } from "./directory/directory.ts";
+import { NO_LINK_WATCH, type LinkWatch } from "./drains/link-drain-port.ts";
 import { ByteBudget } from "./entry/byte-budget.ts";
 import type { EntrySettings } from "./entry/entry-context.ts";
 import { Entry } from "./entry/entry.ts";
@@ -50,6 +51,8 @@ export interface NodeCoreOptions {
   readonly isAnyoneAway?: () => boolean;
   /** Messages beyond calls, polls, placements and timelines. */
   readonly handlers?: Readonly<Record<string, NodeMessageHandler>>;
+  /** Hears of every link that is verified. Default: nobody does. */
+  readonly linkWatch?: LinkWatch;
   readonly metrics: Metrics;
   readonly settings: EntrySettings;
   readonly isLeaving: () => boolean;
@@ -149,6 +152,7 @@ export class NodeCore {
       bodies: new ByteBudget(this.#options.bodyBytesMax ?? NODE_BODY_BYTES_MAX),
       timeline: this.timeline,
       settings,
+      linkWatch: this.#options.linkWatch ?? NO_LINK_WATCH,
       isLeaving,
     });
   }
