@@ -1,6 +1,6 @@
 // The operator's tools on the directory: migrate, check, export, import, fence, as the command line offers them.
 
-import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runInProcess } from "../../packages/cli/test/run-in-process.ts";
 import type { Placement } from "../../packages/server/src/directory/directory.ts";
 import { parseKey } from "../../packages/server/src/directory/keys.ts";
+import { applyMigrations, MIGRATIONS } from "../../packages/server/src/directory/migrations.ts";
 import { readNodeSecret } from "../../packages/server/src/directory/node-secret.ts";
 import { openPostgresDirectory } from "../../packages/server/src/directory/postgres-directory.ts";
 import { openSqliteDirectory } from "../../packages/server/src/directory/sqlite-directory.ts";
@@ -113,6 +114,32 @@ describe("on an embedded directory", () => {
     await registerShards(trusted.directory, "s1", "s2");
     await trusted.directory.createTunnel({});
     await trusted.directory.close();
+  });
+
+  test("a migration is told before it is made; until then no other command changes the schema", async () => {
+    const { DatabaseSync } = await import("node:sqlite");
+    const version = (): unknown => {
+      const db = new DatabaseSync(join(file("data"), "moor.sqlite"), { readOnly: true });
+      const row = db.prepare("select max(version) as version from migrations").get();
+      db.close();
+      return row?.["version"];
+    };
+    const missing = await directory(["migrate", "--data", file("data"), "--dry-run"]);
+    expect(missing.stdout).toMatch(/would migrate the schema from version 0 to \d+/);
+    expect(existsSync(file("data"))).toBe(false);
+    mkdirSync(file("data"));
+    const old = new DatabaseSync(join(file("data"), "moor.sqlite"));
+    applyMigrations(old, 1, MIGRATIONS.slice(0, 1));
+    old.close();
+    const dry = await directory(["migrate", "--data", file("data"), "--dry-run", "--json"]);
+    const to = MIGRATIONS.length;
+    expect(JSON.parse(dry.stdout)).toEqual({ from: 1, to, dryRun: true });
+    const early = await directory(["check", "--data", file("data")]);
+    expect([early.code, early.stderr]).toEqual([2, expect.stringContaining("run moor directory migrate")]);
+    expect(version()).toBe(1);
+    const done = await directory(["migrate", "--data", file("data"), "--json"]);
+    expect(JSON.parse(done.stdout)).toEqual({ from: 1, to, dryRun: false });
+    expect(version()).toBe(to);
   });
 
   test("an export is the owner's only, holds no key, and is never written over", async () => {

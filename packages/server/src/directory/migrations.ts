@@ -104,6 +104,8 @@ create table jobs (
 export const MIGRATIONS_TABLE =
   "create table if not exists migrations (version integer primary key, applied_at_ms integer not null) strict";
 
+const HAS_MIGRATIONS = "select name from sqlite_schema where type = 'table' and name = 'migrations'";
+
 /** Schema version of a database, and the oldest program version it works with. Version 0: not a directory yet. */
 export interface SchemaVersion {
   readonly version: number;
@@ -156,7 +158,7 @@ export function applyMigrations(
   migrations: readonly Migration[] = MIGRATIONS,
 ): SchemaVerdict {
   db.exec(MIGRATIONS_TABLE);
-  const schema = sqliteSchema(db);
+  const schema = readSqliteSchema(db);
   const verdict = judgeSchema(schema, migrations);
   if (verdict.kind !== "too-old") return verdict;
   for (const migration of migrations) {
@@ -165,7 +167,9 @@ export function applyMigrations(
   return { kind: "current", version: verdict.known };
 }
 
-function sqliteSchema(db: DatabaseSync): SchemaVersion {
+/** The schema of a SQLite database. Version 0: it holds no directory. */
+export function readSqliteSchema(db: DatabaseSync): SchemaVersion {
+  if (db.prepare(HAS_MIGRATIONS).get() === undefined) return { version: 0, worksWith: 0 };
   const version = Number(db.prepare(SCHEMA_READ.version).get()?.["version"] ?? 0);
   if (version < 2) return { version, worksWith: version };
   return { version, worksWith: Number(db.prepare(SCHEMA_READ.worksWith).get()?.["works_with"] ?? 0) };

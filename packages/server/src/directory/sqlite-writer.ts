@@ -183,7 +183,8 @@ function firstReport(worker: WriterThread): Promise<WriterReport> {
   });
 }
 
-function openingError(dataDir: string, report: WriterReport): ConfigError {
+/** What is said of a data folder whose database cannot be opened. */
+export function openingError(dataDir: string, report: WriterReport): ConfigError {
   if (report.kind === "too-new") {
     return new ConfigError(
       "--data",

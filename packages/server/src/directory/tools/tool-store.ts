@@ -1,7 +1,8 @@
 // The directory as the operator's tools open it: without a node, a replica, or the guard against regressed directories.
 //
 // I1  A tool holds an embedded directory alone: the node that uses it has to be stopped.
-// I2  `view` shows one unchanging state, however long the reader takes.
+// I2  Only `migrateDirectory`, and an import into a new folder, change a schema.
+// I3  `view` shows one unchanging state, however long the reader takes.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -17,10 +18,14 @@ import { asked } from "../postgres-store.ts";
 import { PostgresWriter } from "../postgres-writer.ts";
 import type { Mutation } from "../mutations.ts";
 import { createSqliteStatements } from "../sqlite-statements.ts";
-import { SqliteWriter } from "../sqlite-writer.ts";
-import { MIGRATIONS } from "../migrations.ts";
+import { openingError, SqliteWriter } from "../sqlite-writer.ts";
+import { judgeSchema, MIGRATIONS, readSqliteSchema, type SchemaVersion } from "../migrations.ts";
+import { reasonOf } from "../sqlite-batch.ts";
 import type { Row, SqlValue } from "../statements.ts";
 import { rowsOf } from "../store.ts";
+
+/** How long a reader waits for a lock, as of a backup. Milliseconds. */
+const BUSY_MS = 5_000;
 
 /** Runs one statement that reads. */
 export type Read = (sql: string, params?: readonly SqlValue[]) => Promise<readonly Row[]>;
@@ -47,7 +52,7 @@ export interface ToolStore {
  */
 export async function openToolStore(options: ToolOptions, mayBeNew = false): Promise<ToolStore> {
   const { location } = options;
-  if (location.kind === "sqlite" && !mayBeNew) assertHasDirectory(location.dir);
+  if (location.kind === "sqlite" && !mayBeNew) assertMigrated(location.dir);
   return location.kind === "sqlite" ? openSqlite(location.dir, options) : openPostgres(options);
 }
 
@@ -59,10 +64,12 @@ export async function openToolStore(options: ToolOptions, mayBeNew = false): Pro
 export async function migrateDirectory(options: ToolOptions, isDryRun = false): Promise<MigrationReport> {
   const { location, runtime, logger } = options;
   if (location.kind === "sqlite") {
+    const schema = embeddedSchema(location.dir);
+    const verdict = judgeSchema(schema);
+    if (verdict.kind === "too-new") throw openingError(location.dir, verdict);
     // Opening it is what migrates it.
-    await (await openSqlite(location.dir, options)).close();
-    const version = MIGRATIONS.at(-1)?.version ?? 0;
-    return { from: version, to: version };
+    if (!isDryRun) await (await openSqlite(location.dir, options)).close();
+    return { from: schema.version, to: Math.max(MIGRATIONS.at(-1)?.version ?? 0, schema.version) };
   }
   const link = new PostgresLink({ url: location.url, name: "moor migrate", logger });
   try {
@@ -74,9 +81,33 @@ export async function migrateDirectory(options: ToolOptions, isDryRun = false): 
   }
 }
 
-function assertHasDirectory(dir: string): void {
-  if (existsSync(join(dir, "moor.sqlite"))) return;
-  throw new ConfigError("--data", `${dir}, which holds no directory`, "the data folder of a node");
+function assertMigrated(dir: string): void {
+  const verdict = judgeSchema(embeddedSchema(dir));
+  if (verdict.version === 0) {
+    throw new ConfigError("--data", `${dir}, which holds no directory`, "the data folder of a node");
+  }
+  if (verdict.kind === "too-old") {
+    const got = `${dir}, whose schema is version ${verdict.version}`;
+    throw new ConfigError("--data", got, `version ${verdict.known}: run moor directory migrate`);
+  }
+}
+
+/** The schema of an embedded directory. Changes nothing; version 0 where there is none. */
+function embeddedSchema(dir: string): SchemaVersion {
+  if (!existsSync(join(dir, "moor.sqlite"))) return { version: 0, worksWith: 0 };
+  const folder = openDataFolder(dir, "moor.sqlite");
+  try {
+    const db = new DatabaseSync(folder.databasePath, { readOnly: true, timeout: BUSY_MS });
+    try {
+      return readSqliteSchema(db);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    throw openingError(dir, { kind: "not-opened", reason: reasonOf(error) });
+  } finally {
+    folder.release();
+  }
 }
 
 async function openSqlite(dir: string, { runtime, logger }: ToolOptions): Promise<ToolStore> {
@@ -95,7 +126,7 @@ async function openSqlite(dir: string, { runtime, logger }: ToolOptions): Promis
     folder.release();
     throw error;
   }
-  const db = new DatabaseSync(folder.databasePath, { readOnly: true, timeout: 5_000 });
+  const db = new DatabaseSync(folder.databasePath, { readOnly: true, timeout: BUSY_MS });
   const statements = createSqliteStatements(db);
   return {
     change: async (mutation) => rowsOf(await writer.commit(mutation)),
