@@ -1,9 +1,10 @@
 // Token keys at rest, the node secret's file, and the watermark.
 
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { createTempDir, VirtualRuntime, verifies, type TempDir } from "@moor/testkit";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ensureNodeSecret, parseNodeSecret, readNodeSecret } from "../src/directory/node-secret.ts";
 import { isSealed, TokenKeyVault } from "../src/directory/token-key-vault.ts";
 import { readWatermark, regressionDetail, writeWatermark } from "../src/directory/watermark.ts";
@@ -13,7 +14,11 @@ let temp: TempDir;
 beforeEach(async () => {
   temp = await createTempDir("secrets");
 });
-afterEach(() => temp.remove());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  await temp.remove();
+});
 
 verifies(
   "R23",
@@ -49,6 +54,32 @@ test("a node secret is minted once, the owner's only, and read back the same", (
   expect(ensureNodeSecret(path, new VirtualRuntime(2))).toEqual(minted);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(parseNodeSecret(readFileSync(path, "utf8"))).toEqual(minted);
+});
+
+test("a new node secret is on disk, and so is its name, before anything can be sealed under it", () => {
+  const synced: number[] = [];
+  vi.spyOn(fs, "fsyncSync").mockImplementation((file) => void synced.push(fstatSync(file).ino));
+  syncBuiltinESMExports();
+  const path = join(temp.path, "node.secret");
+  ensureNodeSecret(path, new VirtualRuntime(1));
+  expect(synced).toEqual([statSync(path).ino, statSync(temp.path).ino]);
+});
+
+test("a node secret that a nearly full disk takes in pieces is written whole, and one it refuses leaves no file", () => {
+  const path = join(temp.path, "node.secret");
+  // The disk takes seven bytes at a time.
+  const { writeSync } = fs;
+  const inPieces = (file: number, data: string) => writeSync(file, data.slice(0, 7));
+  vi.spyOn(fs, "writeSync").mockImplementation(inPieces);
+  syncBuiltinESMExports();
+  expect(ensureNodeSecret(path, new VirtualRuntime(1))).toHaveLength(32);
+  vi.spyOn(fs, "fsyncSync").mockImplementation(() => {
+    throw Object.assign(new Error("disk full"), { code: "ENOSPC" });
+  });
+  syncBuiltinESMExports();
+  const other = join(temp.path, "other.secret");
+  expect(() => ensureNodeSecret(other, new VirtualRuntime(1))).toThrow("disk full");
+  expect(fs.existsSync(other)).toBe(false);
 });
 
 test.each(["", "short", "=".repeat(43), "A".repeat(42) + "B", "A".repeat(44)])(

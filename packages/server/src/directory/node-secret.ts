@@ -1,13 +1,14 @@
 // The node secret: 32 bytes that every node of a residency holds in a file of its own and the directory never sees.
 //
 // I1  The file is readable by its owner only; what is in it never reaches a message.
+// I2  It is on disk before anything is sealed under it: without it, what is sealed is lost.
 
-import { chmodSync, closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { ConfigError, errorCodeOf, type Runtime } from "@moor/runtime";
+import { writeDurableFile } from "../durable-file.ts";
 
 /** Bytes of a node secret. */
 export const NODE_SECRET_BYTES = 32;
-const OWNER_ONLY_FILE = 0o600;
 
 /** A node secret from its text: 43 base64url characters. Undefined for any other text. */
 export function parseNodeSecret(text: string): Uint8Array | undefined {
@@ -44,11 +45,5 @@ export function ensureNodeSecret(path: string, runtime: Pick<Runtime, "randomByt
 /** Writes a new node secret. Throws when the file exists. */
 export function writeNodeSecret(path: string, runtime: Pick<Runtime, "randomBytes">): void {
   const text = Buffer.from(runtime.randomBytes(NODE_SECRET_BYTES)).toString("base64url");
-  const file = openSync(path, "wx", OWNER_ONLY_FILE);
-  try {
-    chmodSync(path, OWNER_ONLY_FILE);
-    writeSync(file, `${text}\n`);
-  } finally {
-    closeSync(file);
-  }
+  writeDurableFile(path, `${text}\n`);
 }

@@ -4,19 +4,11 @@
 // I1  The file is readable by its owner only and replaced as a whole: a reader sees the old or the new one.
 // I2  The token is minted once per data directory; the URL is written anew at each start.
 
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Secret, type Runtime } from "@moor/runtime";
 import { mintKey, parseKey } from "../directory/keys.ts";
+import { writeDurableFile } from "../durable-file.ts";
 
 /** Name of the file in the data directory. */
 export const OPERATOR_FILE = "operator.json";
@@ -39,14 +31,7 @@ export function writeOperatorFile(dataDir: string, content: OperatorFile): void 
   const draft = `${path}.new`;
   // A draft of an earlier start may have another mode, which opening would keep.
   rmSync(draft, { force: true });
-  const file = openSync(draft, "wx", 0o600);
-  try {
-    writeSync(file, `${JSON.stringify({ url: content.url, token: content.token.reveal() })}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  chmodSync(draft, 0o600);
+  writeDurableFile(draft, `${JSON.stringify({ url: content.url, token: content.token.reveal() })}\n`);
   renameSync(draft, path);
 }
 
