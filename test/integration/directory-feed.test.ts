@@ -1,5 +1,8 @@
 // Replicas of a shared directory: how they follow it, live without it, and notice when it has gone back in time.
 
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { parseTunnelId, type TunnelId } from "@moor/protocol";
 import { createLogger, createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
 import { createTempDir, startTcpProxy, verifies } from "@moor/testkit";
@@ -288,6 +291,24 @@ describePostgres("replicas", (server) => {
       },
     );
 
+    test("a node that has seen more and lost its copy says so at its start, until a fence", async () => {
+      const { node, tenant, highest } = await loseMove();
+      await close(node);
+      await restoreDatabase(server(), database, `${database}_copy`);
+      for (const name of readdirSync(node.dir)) {
+        if (name.startsWith("replica.sqlite")) rmSync(join(node.dir, name));
+      }
+      await expect(open({ dir: node.dir })).rejects.toMatchObject({
+        name: "ConfigError",
+        option: "directory",
+        message: expect.stringContaining(`moor directory fence --above ${highest}`),
+      });
+      await fence(highest);
+      const again = await open({ dir: node.dir });
+      expect(again.replica.health.kind).toBe("current");
+      expect(again.replica.placement(tenant)?.revision).toBeGreaterThan(highest);
+    });
+
     verifies("R22", "lost writes are noticed also when others have written more since", async () => {
       const { node, tenant, other, seen, highest } = await loseMove();
       const { seq } = node.replica;
@@ -354,6 +375,21 @@ describePostgres("replicas", (server) => {
     await expect(open()).rejects.toThrow(/schema version 99/);
     await runSql(server(), database, "update migrations set works_with = 2 where version = 99");
     expect((await open()).replica.residency()).toBe("eu");
+  });
+
+  test("a copy of a newer program is refused and left alone, whether or not the database is reachable", async () => {
+    const node = await open();
+    await close(node);
+    const copy = () => new DatabaseSync(join(node.dir, "replica.sqlite"));
+    const written = copy();
+    written.exec("insert into migrations (version, applied_at_ms, works_with) values (99, 1, 99)");
+    written.close();
+    for (const url of [server().url(database), server().url(database, 1)]) {
+      await expect(open({ dir: node.dir, url })).rejects.toThrow(/schema is version 99/);
+    }
+    const kept = copy();
+    expect(kept.prepare("select max(version) as version from migrations").get()).toEqual({ version: 99 });
+    kept.close();
   });
 
   test("a tunnel's id is enough to find it at once at any node", async () => {

@@ -37,6 +37,7 @@ import {
 } from "./residency.ts";
 import type { OpenDirectory } from "./sqlite-directory.ts";
 import { createSqliteStatements } from "./sqlite-statements.ts";
+import { openingError } from "./sqlite-writer.ts";
 import { READ } from "./statements.ts";
 import { TokenKeyVault } from "./token-key-vault.ts";
 import { readWatermark, type Watermark } from "./watermark.ts";
@@ -81,7 +82,7 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
   try {
     const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, "node.secret"), runtime);
     const vault = new TokenKeyVault(secret, runtime);
-    const db = openCopy(folder.databasePath, runtime);
+    const db = openCopy(folder.databasePath, dir, runtime);
     const replica = new LocalReplica(db, { vault, logger });
     closers.unshift(() => replica.close());
     const watermark = watermarkOf(db, dir);
@@ -110,6 +111,7 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
     replica.feedFrom(feed);
     closers.unshift(() => feed.close(), ...Object.values(links).map((each) => () => each.close()));
     await reachAuthority({ ...options, vault, feed, changes: links.changes, hasCopy: replica.seq > 0 });
+    assertServes(replica, feed);
     assertSecretFits(db, replica, vault);
     const writer = createWriter(links.changes, feed, options);
     const store = new PostgresStore({ writer, links, feed, replica, release: () => folder.release() });
@@ -194,16 +196,18 @@ async function found(
   throw new ConfigError("directory", `a database (${made.message})`, "one that is whole, or empty");
 }
 
-/** The copy's file; one that was not finished is begun anew. */
-function openCopy(path: string, runtime: Runtime): DatabaseSync {
+/** The copy's file; one that was not finished is begun anew. Throws ConfigError for one of a newer program. */
+function openCopy(path: string, dir: string, runtime: Runtime): DatabaseSync {
   discardUnfinished(path);
   const db = new DatabaseSync(path, { timeout: 5_000 });
   // What a power cut takes from the copy comes again from the authority.
   db.exec("pragma journal_mode = wal; pragma synchronous = normal;");
   // A new copy touches the same index pages again and again: they are kept, and written to the file seldom.
   db.exec(`pragma cache_size = -${COPY_CACHE_KIB}; pragma wal_autocheckpoint = ${COPY_CHECKPOINT_PAGES};`);
-  applyMigrations(db, runtime.wallMs());
-  return db;
+  const schema = applyMigrations(db, runtime.wallMs());
+  if (schema.kind !== "too-new") return db;
+  db.close();
+  throw openingError(dir, schema);
 }
 
 /** How far this node was: by its copy, or by the file beside it where that knows more. */
@@ -217,6 +221,14 @@ function watermarkOf(db: DatabaseSync, dir: string): Watermark | undefined {
   const revision = Math.max(lastRevision, kept?.revision ?? 0);
   const isKeptFurther = kept !== undefined && kept.incarnation === incarnation && kept.seq > seq;
   return isKeptFurther ? { ...kept, revision } : { residency, incarnation, seq, tx, revision };
+}
+
+/** Throws ConfigError when there is no copy to serve, and the authority tells less than this node has seen. */
+function assertServes(replica: LocalReplica, { health }: FeedReplica): void {
+  if (replica.seq > 0 || health.kind !== "regressed") return;
+  const expected =
+    "one that knows all that this node has seen: its data folder holds no copy to serve meanwhile";
+  throw new ConfigError("directory", `a directory that has gone back in time (${health.detail})`, expected);
 }
 
 /** Throws ConfigError when the node secret does not open the copy's token keys. */
