@@ -212,7 +212,10 @@ export function fleetContract(name: string, open: OpenForTest): void {
         await expectCode(move(moveTo(tenant, "s1")), "conflict");
         await expectCode(move({ ...moveTo(tenant, "s2"), from: shardId("s3") }), "conflict");
         await expectCode(move({ ...moveTo(tenant, "s2"), moveId: "move_1" }), "invalid_request");
-        await expectCode(move({ ...moveTo(tenant, "s2"), to: "S 2" as never }), "invalid_request");
+        for (const param of ["to", "from"] as const) {
+          const wrong = move({ ...moveTo(tenant, "s2"), [param]: "S 2" as never });
+          await expect(wrong).rejects.toMatchObject({ code: "invalid_request", param });
+        }
         await expectCode(directory.moveTenant({ ...moveTo(tenant, "s2"), actor: "" }), "invalid_request");
         await expectCode(
           directory.moveTenant({ ...moveTo(tenant, "s2"), actor: "a", reason: "two\nlines" }),

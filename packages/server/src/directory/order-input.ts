@@ -25,9 +25,7 @@ export function assertMoveOrder(order: MoveOrder): void {
   if (!/^move_[0-9a-f]{32}$/.test(order.moveId)) {
     throw invalid("moveId", "a move id is move_ and 32 hexadecimal digits");
   }
-  for (const shard of order.from === undefined ? [order.to] : [order.to, order.from]) {
-    if (parseShardId(shard) === undefined) throw invalid("to", "a shard is named like a DNS label");
-  }
+  assertShards({ to: order.to, ...(order.from === undefined ? {} : { from: order.from }) });
 }
 
 /** Throws `invalid_request` for a job that cannot be asked for. */
@@ -38,10 +36,12 @@ export function assertJobInput(input: JobInput): void {
     throw invalid("rate", `rate is ${min} to ${max} moves a second`);
   }
   const { from, to } = input.selector;
-  for (const [param, shard] of [
-    ["from", from],
-    ["to", to],
-  ] as const) {
+  assertShards({ from, to });
+}
+
+/** @param named shards by the parameter that names each */
+function assertShards(named: Readonly<Record<string, string>>): void {
+  for (const [param, shard] of Object.entries(named)) {
     if (parseShardId(shard) === undefined) throw invalid(param, "a shard is named like a DNS label");
   }
 }
