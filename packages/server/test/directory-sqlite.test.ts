@@ -10,8 +10,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseKey } from "../src/directory/keys.ts";
 import { applyMigrations, MIGRATIONS } from "../src/directory/migrations.ts";
 import { readNodeSecret } from "../src/directory/node-secret.ts";
-import { openSqliteDirectory, type OpenDirectory } from "../src/directory/sqlite-directory.ts";
+import {
+  openSqliteDirectory,
+  type OpenDirectory,
+  type SqliteDirectoryOptions,
+} from "../src/directory/sqlite-directory.ts";
 import { SqliteWriter, startWriterWorker } from "../src/directory/sqlite-writer.ts";
+import type { WriterSettings } from "../src/directory/sqlite-writing.ts";
 import {
   directoryContract,
   expectCode,
@@ -61,7 +66,7 @@ describe("the embedded directory", () => {
   });
 
   const openIt = async (
-    more: { residency?: string; databaseBytesMax?: number; seed?: number } = {},
+    more: Partial<SqliteDirectoryOptions> & { readonly seed?: number } = {},
   ): Promise<OpenDirectory> => {
     const { seed = 3, ...rest } = more;
     open = await openSqliteDirectory({ dir: temp.path, runtime: new VirtualRuntime(seed), logger, ...rest });
@@ -152,8 +157,14 @@ describe("the embedded directory", () => {
       join(temp.path, "moor.sqlite"),
       "this is not a database, and long enough to be looked at as one\n".repeat(99),
     );
+    let started = 0;
+    const startWorker = (settings: WriterSettings) => {
+      started += 1;
+      return writerWithoutThread(settings);
+    };
     for (const attempt of [1, 2]) {
-      await expect(openIt({ seed: attempt })).rejects.toThrow(/not a database/);
+      await expect(openIt({ seed: attempt, startWorker })).rejects.toThrow(/not a database/);
+      expect(started).toBe(attempt);
     }
   });
 

@@ -75,8 +75,11 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
     onCommitted: () => feed?.pull(),
     startWorker: options.startWorker,
   });
+  await writer.start().catch((error: unknown) => {
+    folder.release();
+    throw error;
+  });
   try {
-    await writer.start();
     const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, SECRET_FILE), runtime);
     const vault = new TokenKeyVault(secret, runtime);
     await found(writer, options, vault);
