@@ -46,11 +46,12 @@ export async function startDirectoryNode(
       ? {}
       : { isCorrectingAtFirst: options.isCorrectionsOnAtFirst }),
   });
-  const node = new DirectoryNode(options, incarnation, opened.directory, opened.replica);
+  let node: DirectoryNode | undefined;
   try {
+    node = new DirectoryNode(options, incarnation, opened.directory, opened.replica);
     await node.start();
   } catch (error) {
-    await node.close(0);
+    await (node === undefined ? opened.directory.close() : node.close(0));
     throw error;
   }
   return {

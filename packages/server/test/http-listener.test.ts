@@ -3,9 +3,10 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
-import { until, verifies, within } from "@moor/testkit";
+import { createTempDir, until, verifies, VirtualRuntime, within } from "@moor/testkit";
 import type { HttpExchange } from "../src/http/http-exchange.ts";
 import { openHttpListener, type HttpListener } from "../src/http/http-listener.ts";
+import { ClusterFiles } from "./support/cluster-files.ts";
 
 const NO_HEADERS = {};
 const opened: { close(): unknown }[] = [];
@@ -52,6 +53,25 @@ verifies("T4", "a request that is answered at once keeps its connection for the 
   socket.write(get());
   await until(() => received().split("answer").length === 3, "the second answer on the same connection");
   expect(received()).not.toMatch(/connection: close/i);
+});
+
+test("a listener whose port is taken leaves nothing behind that would keep its process alive", async () => {
+  const { port } = await open(() => {});
+  const dir = await createTempDir("listener");
+  opened.push({ close: () => dir.remove() });
+  const runtime = new VirtualRuntime(1);
+  const refused = openHttpListener({
+    host: "127.0.0.1",
+    port,
+    tls: new ClusterFiles(dir.path).node("n1"),
+    portOption: "--port",
+    runtime,
+    logger: createSilentLogger(),
+    isLeaving: () => false,
+    handle: () => {},
+  });
+  await expect(refused).rejects.toMatchObject({ name: "ConfigError", option: "--port" });
+  expect(runtime.pendingCount).toBe(0);
 });
 
 test("a part of a body that is left unread ends the connection after the answer", async () => {

@@ -74,7 +74,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     // Without a Host header node:http would answer by itself, without the envelope of T3.
     requireHostHeader: false,
   };
-  const { server, stop } = createListenerServer(options, serverOptions, serve);
+  const { server, follow } = createListenerServer(options, serverOptions, serve);
   // Beyond a number of lines node:http would drop the rest unseen; HEADER_BYTES_MAX bounds them.
   server.maxHeadersCount = 0;
   // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
@@ -82,6 +82,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
   const { host, port, portOption: option, logger } = options;
   await bindServer(server, { host, port, option }, (reason) => logger.warn("listener-failed", { reason }));
+  const stop = follow();
   return {
     port: (server.address() as AddressInfo).port,
     close: () => {
@@ -91,16 +92,17 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   };
 }
 
+/** The server, and how to follow its certificate once it is bound: that gives how to stop. */
 function createListenerServer(
   options: HttpListenerOptions,
   serverOptions: ServerOptions,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
-): { readonly server: Server; readonly stop: () => void } {
+): { readonly server: Server; readonly follow: () => () => void } {
   const { tls } = options;
-  if (tls === undefined) return { server: createServer(serverOptions, serve), stop: () => {} };
+  if (tls === undefined) return { server: createServer(serverOptions, serve), follow: () => () => {} };
   const pair = readListenerCertificate(tls, "public.tls");
   const server = createTlsServer({ ...serverOptions, ...pair, ALPNProtocols: ["http/1.1"] }, serve);
-  return { server, stop: followCertificate(server, tls, options) };
+  return { server, follow: () => followCertificate(server, tls, options) };
 }
 
 /** Answers that are still being written reach their peers; connections that fall idle meanwhile end. */
