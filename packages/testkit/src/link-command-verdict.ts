@@ -1,0 +1,126 @@
+// Compares what apps were told of their commands with what boxes did.
+//
+// Spec: L20, L31, L33.
+// I1  An outcome is honest when the ledger bears it out: a result was acted on, `not_delivered` and `expired` were not.
+//     `unknown` is honest either way; it must only be rare and, asked again, end.
+// I2  A verdict is about counts; times are reported, never judged here.
+
+/** What one asking of a command ended in, as the app saw it. */
+export type AskEnding =
+  /** `did`: the id that the box says it acted on; `turn`: how many commands it had acted on by then. */
+  | { readonly kind: "result"; readonly did: string; readonly turn: number }
+  | { readonly kind: "unknown" | "not_delivered" | "expired" }
+  /** No outcome at all: the app could not reach anybody. */
+  | { readonly kind: "broken"; readonly fault: string };
+
+/** A command with everything its app was told, in order: it asks again by the same id. */
+export interface CommandRecord {
+  readonly id: string;
+  readonly home: string;
+  /** At least one. */
+  readonly asks: readonly AskEnding[];
+  /** From the first asking to the last ending. Milliseconds. */
+  readonly tookMs: number;
+}
+
+/** One act of a box. */
+export interface BoxAct {
+  readonly id: string;
+  readonly home: string;
+}
+
+/** What became of all commands. */
+export interface CommandVerdict {
+  readonly commands: number;
+  /** Commands whose last word is a result. Count. */
+  readonly results: number;
+  /** Commands that were acted on more than once. Count. */
+  readonly actedTwice: number;
+  /** Results of commands in no ledger. Count. */
+  readonly resultsUnacted: number;
+  /** Acted on, although every word of it was `not_delivered` or `expired`. Count. */
+  readonly deniedAndActed: number;
+  /** Acted on by the box of another home. Count. */
+  readonly actedElsewhere: number;
+  /** Results of another command, or another result when asked again. Count. */
+  readonly foreignResults: number;
+  /** Askings by how they ended. */
+  readonly endings: Readonly<Record<string, number>>;
+  /** Commands that were unknown at first and whose result came by asking again. Count. */
+  readonly resultsByAskingAgain: number;
+  /** Commands whose last word is `unknown` or nothing. Count. */
+  readonly leftUnknown: number;
+  readonly leftUnknownIds: readonly string[];
+  readonly latency: { readonly p50Ms: number; readonly p99Ms: number; readonly slowestMs: number };
+}
+
+/** Judges `records` by `acts`; acts on commands that are in no record are of another run. */
+export function judgeCommands(records: readonly CommandRecord[], acts: readonly BoxAct[]): CommandVerdict {
+  const homeOf = new Map(records.map(({ id, home }) => [id, home]));
+  const acted = new Map<string, number>();
+  let actedElsewhere = 0;
+  for (const { id, home } of acts) {
+    if (!homeOf.has(id)) continue;
+    acted.set(id, (acted.get(id) ?? 0) + 1);
+    if (homeOf.get(id) !== home) actedElsewhere += 1;
+  }
+  const endings: Record<string, number> = {};
+  for (const { asks } of records) {
+    for (const ask of asks) endings[nameOf(ask)] = (endings[nameOf(ask)] ?? 0) + 1;
+  }
+  const results = records.filter(({ asks }) => asks.at(-1)?.kind === "result");
+  const left = records.filter(({ asks }) => ["unknown", "broken"].includes(asks.at(-1)?.kind ?? "broken"));
+  return {
+    commands: records.length,
+    results: results.length,
+    actedTwice: [...acted.values()].filter((count) => count > 1).length,
+    resultsUnacted: results.filter(({ id }) => !acted.has(id)).length,
+    deniedAndActed: records.filter(({ id, asks }) => acted.has(id) && asks.every(isDenial)).length,
+    actedElsewhere,
+    foreignResults: records.filter(isForeign).length,
+    endings,
+    resultsByAskingAgain: results.filter(({ asks }) => asks[0]?.kind === "unknown").length,
+    leftUnknown: left.length,
+    leftUnknownIds: left.slice(0, 5).map(({ id }) => id),
+    latency: latencyOf(records),
+  };
+}
+
+/** The counts of a verdict that say whether a promise was kept: all 0 is perfect. */
+export function commandFaultsOf(verdict: CommandVerdict): Readonly<Record<string, number>> {
+  const { actedTwice, resultsUnacted, deniedAndActed, actedElsewhere, foreignResults } = verdict;
+  return { actedTwice, resultsUnacted, deniedAndActed, actedElsewhere, foreignResults };
+}
+
+/** A verdict without a fault. */
+export const NO_COMMAND_FAULTS = {
+  actedTwice: 0,
+  resultsUnacted: 0,
+  deniedAndActed: 0,
+  actedElsewhere: 0,
+  foreignResults: 0,
+} as const;
+
+function nameOf(ask: AskEnding): string {
+  return ask.kind === "broken" ? `broken: ${ask.fault}` : ask.kind;
+}
+
+function isDenial({ kind }: AskEnding): boolean {
+  return kind === "not_delivered" || kind === "expired";
+}
+
+function isForeign({ id, asks }: CommandRecord): boolean {
+  const turns = new Set<number>();
+  for (const ask of asks) {
+    if (ask.kind !== "result") continue;
+    if (ask.did !== id) return true;
+    turns.add(ask.turn);
+  }
+  return turns.size > 1;
+}
+
+function latencyOf(records: readonly CommandRecord[]): CommandVerdict["latency"] {
+  const sorted = records.map(({ tookMs }) => tookMs).sort((one, other) => one - other);
+  const at = (share: number) => Math.round((sorted[Math.floor((sorted.length - 1) * share)] ?? 0) * 10) / 10;
+  return { p50Ms: at(0.5), p99Ms: at(0.99), slowestMs: at(1) };
+}
