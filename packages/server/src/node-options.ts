@@ -72,6 +72,10 @@ export interface NodeOptions {
   readonly host: string;
   /** Port of the public listener; 0 = any free one. */
   readonly port: number;
+  /** Another process of this user that says so too may listen at the same public port. Default false. */
+  readonly isPortShared?: boolean;
+  /** Number of an inherited socket that serves as the public listener, instead of host and port. */
+  readonly publicFd?: number;
   /** TLS on the public listener. Default: plain HTTP. */
   readonly publicTls?: TlsFiles;
   /** Address of the operator listener. Default `127.0.0.1`. */

@@ -16,6 +16,8 @@ export function openPublicListener(
     port,
     portOption: options.optionNames?.publicPort ?? "--port",
     ...(publicTls === undefined ? {} : { tls: publicTls }),
+    isPortShared: options.isPortShared ?? false,
+    ...(options.publicFd === undefined ? {} : { fd: options.publicFd }),
     runtime,
     logger,
     isLeaving,

@@ -39,6 +39,9 @@ export const REFUSED_BODY_DRAIN_MS = 2_000;
 /** Pending connections the kernel keeps for a listener: Node's default of 511 drops a fleet's redial. Count. */
 export const LISTEN_BACKLOG = 4_096;
 
+/** Turns of the event loop in which a listener that is about to close takes in what waits for it. Count. */
+export const ACCEPT_TURNS_MAX = 100;
+
 /** Idle time before a node closes a kept-alive connection: above the 60 s of common proxies. Milliseconds. */
 export const KEEP_ALIVE_MS = 75_000;
 

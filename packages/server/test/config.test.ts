@@ -114,6 +114,15 @@ test("every setting but the schema's name can be overridden, by one rule of name
   });
 });
 
+test("a shared port and an inherited socket come from file, variable or flag alike", async () => {
+  const { config } = await load(ALONE, { env: { MOOR_PUBLIC_REUSE_PORT: "true", MOOR_PUBLIC_FD: "4" } });
+  expect(config.public).toMatchObject({ reusePort: true, fd: 4 });
+  const options = configNodeOptions(config, surroundings());
+  expect(options).toMatchObject({ isPortShared: true, publicFd: 4 });
+  const refusal = await refusalOf(ALONE, { flags: { "--public-reuse-port": "yes" } });
+  expect(refusal).toBe('--public-reuse-port: got "yes", expected true or false');
+});
+
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly description?: string;
@@ -145,7 +154,7 @@ test.each<[string, unknown, Given, string]>([
     "unknown inner key",
     { ...ALONE, public: { prt: 1 } },
     {},
-    "FILE: public.prt: got an unknown key, expected one of host, port, url, tls",
+    "FILE: public.prt: got an unknown key, expected one of host, port, reusePort, fd, url, tls",
   ],
   ["misspelt required key", { ...ALONE, id: undefined, ID: "a" }, {}, "FILE: ID: got an unknown key"],
   ["missing id", { ...ALONE, id: undefined }, {}, "FILE: id: got nothing, expected 1–63 characters"],

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 async function open(
   handle: (exchange: HttpExchange) => void | Promise<void>,
-  readStallMs?: number,
+  more: Partial<Parameters<typeof openHttpListener>[0]> = {},
 ): Promise<HttpListener> {
   const listener = await openHttpListener({
     host: "127.0.0.1",
@@ -27,7 +27,7 @@ async function open(
     logger: createSilentLogger(),
     isLeaving: () => false,
     handle,
-    ...(readStallMs === undefined ? {} : { readStallMs }),
+    ...more,
   });
   opened.push(listener);
   return listener;
@@ -131,7 +131,9 @@ verifies("T3", "a body that turns out to be no HTTP is refused with the envelope
 
 test("a peer that stops reading its answer is cut; one that reads on gets all of it", async () => {
   const answer = Buffer.alloc(16 * 1024 * 1024, 0x20);
-  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, answer), 200);
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, answer), {
+    readStallMs: 200,
+  });
   const stopped = dial(listener);
   stopped.socket.pause();
   const reader = dial(listener);
@@ -160,4 +162,53 @@ test("a handler that throws after its answer began cuts the connection, and the 
   const next = dial(listener);
   next.socket.write(get());
   await until(() => next.received().includes("alive"), "the next answer");
+});
+
+test("a listener that stops accepting serves the connections it has, kept ones too", async () => {
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, "answer"));
+  const kept = dial(listener);
+  kept.socket.write(get());
+  await until(() => kept.received().includes("answer"), "the first answer");
+  await listener.stopAccepting();
+  kept.socket.write(get());
+  await until(() => kept.received().split("answer").length === 3, "an answer after that");
+  const late = dial(listener);
+  await within(late.closed, "a newcomer to be refused");
+  expect(late.received()).toBe("");
+  await listener.close();
+});
+
+test("what dialled before a listener stops accepting is taken in", async () => {
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, "answer"));
+  const dialled = Array.from({ length: 50 }, () => dial(listener));
+  const connected = dialled.map(({ socket }) => new Promise<void>((done) => socket.once("connect", done)));
+  const stopped = listener.stopAccepting();
+  await within(Promise.all(connected), "all to be connected");
+  await stopped;
+  for (const { socket } of dialled) socket.write(get());
+  await until(() => dialled.every(({ received }) => received().includes("answer")), "every answer");
+});
+
+test("two listeners share a port when both say so, and one that does not is told what it would take", async () => {
+  const first = await open((exchange) => void exchange.reply(200, NO_HEADERS, "first"), {
+    isPortShared: true,
+  });
+  const { port } = first;
+  const second = await open((exchange) => void exchange.reply(200, NO_HEADERS, "second"), {
+    isPortShared: true,
+    port,
+  });
+  expect(second.port).toBe(port);
+  await first.stopAccepting();
+  const { socket, received } = dial({ ...second, port });
+  socket.write(get());
+  await until(() => received().includes("second"), "the one that is left to answer");
+  await expect(open(() => {}, { port })).rejects.toThrow("a port nobody else listens on");
+  const alone = await open(() => {});
+  const shared = open(() => {}, { port: alone.port, isPortShared: true });
+  await expect(shared).rejects.toThrow("has public.reusePort too");
+});
+
+test("an inherited socket that is none ends the start, naming the setting", async () => {
+  await expect(open(() => {}, { fd: 1_023 })).rejects.toThrow("public.fd: got 1023 (");
 });

@@ -9,6 +9,7 @@ import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
 import type { NodeConfig } from "./config-schema.ts";
 import { readDatabaseUrl } from "./database-url.ts";
+import { findInheritedSocket } from "./inherited-socket.ts";
 
 /** What options need besides the configuration. */
 export interface NodeSurroundings {
@@ -39,6 +40,8 @@ export function configNodeOptions(
     ...(nodeSecretFile === undefined ? {} : { nodeSecret: readNodeSecret(nodeSecretFile) }),
     host: listener.host,
     port: listener.port,
+    isPortShared: listener.reusePort,
+    ...inheritedSocket(listener.fd, env),
     ...(listener.tls === undefined ? {} : { publicTls: listener.tls }),
     operatorHost: operator.host,
     operatorPort: operator.port,
@@ -50,6 +53,11 @@ export function configNodeOptions(
     runtime,
     logger,
   };
+}
+
+function inheritedSocket(asked: number | undefined, env: NodeSurroundings["env"]) {
+  const publicFd = findInheritedSocket(asked, env, process.pid);
+  return publicFd === undefined ? {} : { publicFd };
 }
 
 function directoryOption({ directory }: NodeConfig, env: NodeSurroundings["env"]): DirectoryOption {

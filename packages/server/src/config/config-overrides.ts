@@ -72,6 +72,8 @@ function readOverride({ kind }: Setting, text: string, workingDir: string): unkn
     case "integer":
       // Anything else stays a text, which the schema refuses by name.
       return /^-?[0-9]{1,15}$/.test(text) ? Number(text) : text;
+    case "boolean":
+      return text === "true" || text === "false" ? text === "true" : text;
     case "list":
       return itemsOf(text);
     case "peers":

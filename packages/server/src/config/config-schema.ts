@@ -35,6 +35,13 @@ const tcpUrl = () => text("tcp://HOST:PORT", /^tcp:\/\/(\[[0-9a-fA-F:.]+\]|[0-9A
 const publicListener = group({
   host: host().default("127.0.0.1").describe("Address that agents and callers reach."),
   port: integer(0, 65_535).default(8080).describe("0 takes any free one."),
+  reusePort: z
+    .boolean("true or false")
+    .default(false)
+    .describe("Let the next process of this node listen at the port before this one leaves it."),
+  fd: integer(3, 1_023)
+    .optional()
+    .describe("Number of an inherited listening socket, instead of host and port."),
   url: text("an http:// or https:// origin without a path", /^https?:\/\/[^/?#@\s]+$/)
     .optional()
     .describe("Origin that clients use, where it is not the listener's own, e.g. behind a proxy."),

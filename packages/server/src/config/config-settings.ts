@@ -8,7 +8,7 @@
  * How the text of an override becomes a value. `path`: relative to the working directory. `list`: split at commas.
  * `peers`: `ID=URL`, split at commas.
  */
-type OverrideKind = "text" | "path" | "integer" | "list" | "peers";
+type OverrideKind = "text" | "path" | "integer" | "boolean" | "list" | "peers";
 
 /** A setting that can be overridden. */
 export interface Setting {
@@ -32,6 +32,8 @@ const KINDS: Readonly<Record<string, OverrideKind>> = {
   shardDomain: "text",
   "public.host": "text",
   "public.port": "integer",
+  "public.reusePort": "boolean",
+  "public.fd": "integer",
   "public.url": "text",
   "public.tls.certFile": "path",
   "public.tls.keyFile": "path",

@@ -11,11 +11,12 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { Server as NetServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { encodeErrorEnvelope, HEADER, isLoopbackHost, ProtocolError } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
 import {
+  ACCEPT_TURNS_MAX,
   CLOSE_FLUSH_MS,
   CLOSE_LOOK_INTERVAL_MS,
   HEADER_BYTES_MAX,
@@ -27,7 +28,7 @@ import {
 import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
-import { bindServer } from "../bind-server.ts";
+import { bindServer, type Binding } from "../bind-server.ts";
 import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { replyError } from "./reply-error.ts";
@@ -40,6 +41,10 @@ export interface HttpListenerOptions {
   readonly tls?: TlsFiles;
   /** Setting to name when the port cannot be had, e.g. `--port`. */
   readonly portOption: string;
+  /** Let another process of this user that says so too listen at the same port. Default false. */
+  readonly isPortShared?: boolean;
+  /** Number of an inherited socket that listens already, instead of host and port. */
+  readonly fd?: number;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly isLeaving: () => boolean;
@@ -51,6 +56,12 @@ export interface HttpListenerOptions {
 export interface HttpListener {
   /** Port that is bound. */
   readonly port: number;
+  /**
+   * Takes no more connections; those there are served on. A connection that this process has not accepted yet is reset,
+   * unless another process holds the same socket or the system passes it on (Linux: net.ipv4.tcp_migrate_req), so the
+   * queue is emptied first.
+   */
+  stopAccepting(): Promise<void>;
   /** Stops accepting, lets answers under way reach their peers for up to CLOSE_FLUSH_MS, then cuts. */
   close(): Promise<void>;
 }
@@ -80,16 +91,45 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
-  const { host, port, portOption: option, logger } = options;
-  await bindServer(server, { host, port, option }, (reason) => logger.warn("listener-failed", { reason }));
+  await bindServer(server, bindingOf(options), (reason) => {
+    options.logger.warn("listener-failed", { reason });
+  });
   const stop = follow();
   return {
     port: (server.address() as AddressInfo).port,
+    stopAccepting: () => stopAccepting(server),
     close: () => {
       stop();
       return closeServer(server, runtime);
     },
   };
+}
+
+function bindingOf({
+  host,
+  port,
+  portOption: option,
+  isPortShared = false,
+  fd,
+}: HttpListenerOptions): Binding {
+  return { host, port, option, isPortShared, ...(fd === undefined ? {} : { fd }) };
+}
+
+/**
+ * Closes the listening socket right after a turn of the event loop that took nobody in: each turn accepts all that wait.
+ * node:http would end the connections that are idle at this moment too.
+ */
+async function stopAccepting(server: Server): Promise<void> {
+  let accepted = 0;
+  const count = () => (accepted += 1);
+  server.on("connection", count);
+  for (let turn = 0; turn < ACCEPT_TURNS_MAX; turn += 1) {
+    const before = accepted;
+    await new Promise(setImmediate);
+    if (turn > 0 && accepted === before) break;
+  }
+  server.off("connection", count);
+  NetServer.prototype.close.call(server);
 }
 
 /** The server, and how to follow its certificate once it is bound: that gives how to stop. */
