@@ -45,14 +45,20 @@ interface OpenOffer {
   readonly calls: readonly QueuedCall[];
 }
 
+/** A call that an agent has. */
+interface HandedOut {
+  readonly instance: InstanceId;
+  readonly deadlineAtMs: number;
+}
+
 export class Mailbox {
   readonly #options: MailboxOptions;
   readonly #presence: Presence;
   readonly #queue = new CallQueue();
   readonly #waiting = new Map<PollId, RegisteredPoll>();
   readonly #offers = new Map<PollId, OpenOffer>();
-  /** Instance that holds each handed-out call, until it is answered or its deadline passes. */
-  readonly #handedOut = new Map<CallId, InstanceId>();
+  /** Who holds each handed-out call, until it is answered or its deadline passes: its entry may never say. */
+  readonly #handedOut = new Map<CallId, HandedOut>();
   #isSeen: boolean;
   #lapseTimer: TimerHandle | undefined;
   #retryTimer: TimerHandle | undefined;
@@ -79,7 +85,11 @@ export class Mailbox {
 
   /** Forgets what no longer matters: an agent whose next process has another instance id leaves traces of the last. */
   sweep(): void {
-    this.#presence.dropLapsed(this.#nowMs());
+    const nowMs = this.#nowMs();
+    this.#presence.dropLapsed(nowMs);
+    for (const [callId, { deadlineAtMs }] of this.#handedOut) {
+      if (deadlineAtMs <= nowMs) this.#handedOut.delete(callId);
+    }
   }
 
   submitCall(call: SubmittedCall): void {
@@ -106,10 +116,10 @@ export class Mailbox {
 
   /** A handed-out call got its final answer. */
   endCall(callId: CallId): void {
-    const instance = this.#handedOut.get(callId);
-    if (instance === undefined) return;
+    const held = this.#handedOut.get(callId);
+    if (held === undefined) return;
     this.#handedOut.delete(callId);
-    this.#presence.commandEnded(instance, callId);
+    this.#presence.commandEnded(held.instance, callId);
   }
 
   registerPoll(poll: RegisteredPoll): void {
@@ -140,7 +150,7 @@ export class Mailbox {
     for (const { call, deadlineAtMs } of offer.calls) {
       if (!end.written.includes(call.callId)) continue;
       this.#presence.commandStarted(poll.instance, call.callId, deadlineAtMs);
-      this.#handedOut.set(call.callId, poll.instance);
+      this.#handedOut.set(call.callId, { instance: poll.instance, deadlineAtMs });
     }
     this.#takeBack(offer, end);
     this.#closePoll(poll);
