@@ -1,6 +1,7 @@
 // The entry of another node, as this node's shards and entry talk to it.
 //
 // Spec: docs/protocol/peer-link.md. A grant that comes too late is settled "not-written" by the router.
+// I1  A claim is answered once, whatever comes back: its poll waits for that.
 
 import { offerEnd } from "./offer-end.ts";
 import type {
@@ -62,9 +63,18 @@ export class RemoteEntry implements EntryPort {
   }
 
   claimCall(callId: CallId, claimant: Claimant, answer: (outcome: ClaimOutcome) => void): void {
-    this.#options.ask({ t: "claim", call: callId, ...claimantHead(claimant) }, (reply) =>
-      answer(reply === undefined ? { kind: "busy" } : readClaimReply(reply)),
-    );
+    this.#options.ask({ t: "claim", call: callId, ...claimantHead(claimant) }, (reply) => {
+      let outcome: ClaimOutcome = { kind: "busy" };
+      try {
+        if (reply !== undefined) outcome = readClaimReply(reply);
+      } catch (error) {
+        // It may have been a grant, which was not used: the call must be claimable again. The router says what is wrong.
+        this.settleClaim(callId, claimant, "not-written");
+        throw error;
+      } finally {
+        answer(outcome);
+      }
+    });
   }
 
   settleClaim(callId: CallId, claimant: Claimant, outcome: "written" | "not-written"): void {
