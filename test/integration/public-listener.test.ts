@@ -118,6 +118,14 @@ describe("public listener", () => {
     },
   );
 
+  test("bytes of a body whose caller leaves midway are held no longer", async () => {
+    const { socket } = dial();
+    socket.write(`${callHead("Content-Length: 1000\r\n")}{"jsonrpc"`);
+    await until(gauge("moor_call_bytes_held", 1_000), "the body to be charged");
+    socket.destroy();
+    await until(gauge("moor_call_bytes_held", 0), "the body to be given back");
+  });
+
   verifies("T5", "a header block that holds an 8 KiB command token is taken", async () => {
     const answer = await fetch(`${node.endpoint}/v1/tunnels/${tunnel.id}/response`, {
       method: "POST",

@@ -20,7 +20,7 @@ import { NodeCore } from "./node-core.ts";
 import { NodeNetwork } from "./node-network.ts";
 import type { DirectoryOption, NodeOptions } from "./node-options.ts";
 import type { MoorNode } from "./node.ts";
-import { createMetrics, type Metrics } from "./operator/metrics.ts";
+import { createMetrics, readAtScrape, type Metrics } from "./operator/metrics.ts";
 import { loadOperatorToken, writeOperatorFile } from "./operator/operator-file.ts";
 import { createOperatorListener, type OperatorListener } from "./operator/operator-listener.ts";
 import { answerFacts } from "./peer/facts-message.ts";
@@ -309,12 +309,12 @@ class DirectoryNode {
 
   /** Gauges that would cost something to keep are read when somebody asks. */
   #countAtScrape(): void {
-    const gauge = this.#metrics.callsQueued as { collect?: () => void };
-    gauge.collect = () => {
+    readAtScrape(this.#metrics.callsQueued, () => {
       let callsQueued = 0;
       for (const shard of this.#core.shards.values()) callsQueued += shard.gauges().callsQueued;
-      this.#metrics.callsQueued.set(callsQueued);
-    };
+      return callsQueued;
+    });
+    readAtScrape(this.#metrics.callBytesHeld, () => this.#core.bodies.heldBytes);
   }
 
   #logReady(): void {

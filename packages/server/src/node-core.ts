@@ -66,12 +66,15 @@ export class NodeCore {
   readonly shards: ReadonlyMap<ShardId, Shard>;
   readonly reach: NodeReach;
   readonly timeline: Timeline;
+  /** Bodies of calls and answers in memory. */
+  readonly bodies: ByteBudget;
   readonly parts: ChangedParts;
   readonly #options: NodeCoreOptions;
 
   constructor(options: NodeCoreOptions) {
     this.#options = options;
     this.timeline = createTimeline(options.runtime);
+    this.bodies = new ByteBudget(options.bodyBytesMax ?? NODE_BODY_BYTES_MAX);
     this.shards = new Map(options.shards.map((id) => [id, this.#createShard(id)]));
     this.reach = this.#createReach();
     this.entry = this.#createEntry();
@@ -149,7 +152,7 @@ export class NodeCore {
       pollingTokens: createTokenSealer("poll", ring, runtime),
       sessionTokens: createTokenSealer("session", ring, runtime),
       isCorrecting,
-      bodies: new ByteBudget(this.#options.bodyBytesMax ?? NODE_BODY_BYTES_MAX),
+      bodies: this.bodies,
       timeline: this.timeline,
       settings,
       linkWatch: this.#options.linkWatch ?? NO_LINK_WATCH,

@@ -234,7 +234,6 @@ export class CallTable {
     bodies.release(call.reservedBytes);
     const durationMs = runtime.monotonicMs() - call.startedAtMs;
     metrics.callsHeld.set(this.#calls.size);
-    metrics.callBytesHeld.set(bodies.heldBytes);
     metrics.callsEnded.inc(outcome);
     metrics.callDurationSeconds.observe(durationMs / 1000);
     if (logger.isDebug) {

@@ -66,7 +66,7 @@ function startTermination(connector: Connector, caller: AdmittedCaller): Refusal
 
 async function startMessage(connector: Connector, caller: AdmittedCaller): Promise<Refusal | undefined> {
   const { exchange } = caller;
-  const { bodies, metrics } = connector.context;
+  const { bodies } = connector.context;
   if (!/^application\/json\s*(;|$)/i.test(exchange.header("content-type") ?? "")) {
     return refuse("unsupported_media_type");
   }
@@ -75,7 +75,6 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
   const reservedBytes = bodyReservation(exchange, CALL_BODY_BYTES_MAX);
   if (!bodies.tryReserve(reservedBytes))
     return refuse("overloaded", undefined, { retryAfterS: RETRY_AFTER_S });
-  metrics.callBytesHeld.set(bodies.heldBytes);
   const read = await readMessage(exchange);
   if (read.kind !== "message") {
     bodies.release(reservedBytes);
@@ -84,7 +83,6 @@ async function startMessage(connector: Connector, caller: AdmittedCaller): Promi
   // A body of undeclared length was charged as the largest: from here on it counts as what it is.
   const { message, bytes: payload } = read;
   bodies.release(reservedBytes - payload.byteLength);
-  metrics.callBytesHeld.set(bodies.heldBytes);
   return submit(connector, caller, {
     commandType: "jsonrpc",
     ...message,

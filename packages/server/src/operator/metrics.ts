@@ -156,6 +156,11 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
   };
 }
 
+/** Makes a gauge read its value when somebody asks for it: one that would cost something to keep, or change unseen. */
+export function readAtScrape(gauge: Gauge, read: () => number): void {
+  Object.assign(gauge, { collect: () => gauge.set(read()) });
+}
+
 function createLabelledCounter<Label extends string>(
   registry: Registry,
   name: string,
