@@ -1,5 +1,5 @@
 // Every error that crosses the wire: code → status, type, whether its receiver may try again, and its meaning.
-// Spec: T3; R5 for wrong_cluster. docs/protocol/errors.md shows the same table and a test compares both ways.
+// Spec: T3; R5 for wrong_cluster, L2 for wrong_shard. docs/protocol/errors.md shows the same table and a test compares both ways.
 //
 // I1  Code decides status and type; nobody sets them by hand. I2  Match on `code`, never on `message`.
 // I3  An envelope holds nothing but what its thrower put there: no stack, no cause, no header, no token.
@@ -18,7 +18,7 @@ export type ErrorType =
 
 /**
  * May the sender try the same request again? `never`: it fails again, or may run twice. `backoff`: after Retry-After
- * or a growing delay. `now`: at once. `elsewhere`: where the answer says (a correction's token).
+ * or a growing delay. `now`: at once. `elsewhere`: where the answer says (a correction's token, a shard's host).
  */
 export type RetryVerdict = "never" | "backoff" | "now" | "elsewhere";
 
@@ -43,6 +43,7 @@ const invalid = refusal("invalid_request_error");
 const unauthenticated = refusal("authentication_error");
 const notPermitted = refusal("permission_error");
 const notFound = refusal("not_found_error");
+const conflicts = refusal("conflict_error");
 /** 500, 502 and 504: the call may have run. */
 const mayHaveRun = refusal("server_error");
 
@@ -64,6 +65,7 @@ export const ERROR_TABLE = {
   missing_mcp_session_id: invalid(400, "T9", "Ending a session needs an Mcp-Session-Id header."),
   unauthorized: unauthenticated(401, "T2", "The key is missing, wrong or revoked."),
   tunnel_request_mismatch: unauthenticated(401, "T6", "The request or its token belongs to another tunnel."),
+  enrolment_refused: unauthenticated(401, "L28", "The enrolment code is wrong, used or expired."),
   forbidden: notPermitted(403, "T2", "The key is valid, but not for this."),
   host_not_allowed: notPermitted(403, "T10", "The Host or Origin of the request is not allowed here."),
   not_found: notFound(404, "T1", "There is nothing at this path."),
@@ -72,6 +74,9 @@ export const ERROR_TABLE = {
   shard_not_found: notFound(404, "R22", "There is no such shard."),
   job_not_found: notFound(404, "R22", "There is no such job."),
   token_key_not_found: notFound(404, "R23", "There is no such token key."),
+  home_not_found: notFound(404, "L18", "There is no such home."),
+  service_key_not_found: notFound(404, "L28", "There is no such service key."),
+  now_unavailable: notFound(404, "L34", "The home's box has left no snapshot."),
   session_not_found: notFound(404, "T8", "The MCP session is gone: initialize anew."),
   pending_request_not_found: notFound(
     404,
@@ -87,15 +92,27 @@ export const ERROR_TABLE = {
     spec: "R5",
     summary: "The tunnel is held elsewhere: poll again with the token given.",
   },
-  conflict: {
-    status: 409,
-    type: "conflict_error",
-    retry: "never",
-    spec: "T1",
-    summary: "The change contradicts what is there.",
-  },
+  conflict: conflicts(409, "T1", "The change contradicts what is there."),
+  home_exists: conflicts(409, "L18", "There is a home of this name already."),
+  move_blocked: conflicts(
+    409,
+    "L22",
+    "Clients of the home would not find it at that shard; --force moves it all the same.",
+  ),
+  command_expired: conflicts(
+    410,
+    "L33",
+    "The command's time passed before its box took it; it was not acted on.",
+  ),
   request_body_too_large: invalid(413, "T6", "The body is larger than the limit."),
   unsupported_media_type: invalid(415, "T9", "The Content-Type is not application/json."),
+  wrong_shard: {
+    status: 421,
+    type: "conflict_error",
+    retry: "elsewhere",
+    spec: "L2",
+    summary: "The home is held elsewhere: ask the host in Ftw-Shard.",
+  },
   tunnel_queue_full: limited("T12", "Too many calls wait for this tunnel."),
   rate_limit_exceeded: limited("T3", "Too many requests from this sender."),
   internal_error: mayHaveRun(500, "T3", "The service failed; whether the call ran is not known."),
@@ -129,6 +146,9 @@ export const ERROR_TABLE = {
     "R22",
     "The directory knows less than this node has seen; changes wait for moor directory fence.",
   ),
+  command_not_delivered: unavailable("backoff", "L33", "The command never reached its box."),
+  link_plane_unavailable: unavailable("backoff", "L30", "This node does not serve links and apps now."),
+  command_unknown: mayHaveRun(504, "L33", "The command was written to its box and its outcome is not known."),
   deadline_exceeded: mayHaveRun(504, "T7", "The command's deadline passed before its answer came."),
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 

@@ -1,4 +1,4 @@
-// Every bound of the wire, in one place. Units last in each name: bytes, milliseconds, counts.
+// Every bound of the poll plane's wire, in one place (the link plane's: link-limits.ts). Units last in each name: bytes, milliseconds, counts.
 // Spec: R2, R6, R13, R14, R17, R20, R24, T4–T9, T11, T12, T16–T19, T24, T25.
 //
 // I1  `…_MAX` is the largest accepted value; one more is refused. I2  Byte counts are of bytes on the wire, after

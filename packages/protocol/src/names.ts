@@ -1,10 +1,10 @@
 // The names of the wire: headers, command and response types, and the ids that travel in paths and bodies.
-// Spec: R1, R5, R10, T1, T4–T6, T8, T16.
+// Spec: R1, R5, R10, T1, T4–T6, T8, T16; L2 for Ftw-Shard. Names of the link plane: link-names.ts.
 //
 // I1  An id of a branded type has passed its parser: code that takes one never validates it again.
 // I2  Header names are written in the case of the spec; peers compare them without regard to case.
 
-/** Header names of the tunnel wire. Compare without regard to case. Spec R1, R5, T3, T5, T8, T16. */
+/** Header names of the tunnel wire. Compare without regard to case. Spec R1, R5, T3, T5, T8, T16, L2. */
 export const HEADER = {
   capabilities: "X-Tunnel-Client-Capabilities",
   shardToken: "X-Tunnel-Shard-Token",
@@ -26,6 +26,7 @@ export const HEADER = {
   userAgent: "User-Agent",
   allow: "Allow",
   wwwAuthenticate: "WWW-Authenticate",
+  ftwShard: "Ftw-Shard",
 } as const;
 
 /** Headers of an MCP server's answer that may reach the caller. Spec T11. */

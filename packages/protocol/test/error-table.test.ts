@@ -15,7 +15,7 @@ describe("the error table", () => {
       authentication_error: [401],
       permission_error: [403],
       not_found_error: [404],
-      conflict_error: [409],
+      conflict_error: [409, 410, 421],
       rate_limit_error: [429],
       server_error: [500, 502, 503, 504],
     };
