@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
-import { devNode, startNode, type MoorNode } from "@moor/server";
+import { BASE_HOST_DEFAULT, devNode, startNode, type MoorNode } from "@moor/server";
 import { createTempDir, until, verifies, within, type TempDir } from "@moor/testkit";
 
 interface Created {
@@ -43,6 +43,7 @@ describe("public listener", () => {
       operatorPort: 0,
       dataDir: folder.path,
       node: devNode(1),
+      baseHost: BASE_HOST_DEFAULT,
       directory: { kind: "sqlite" },
       runtime: createNodeRuntime(),
       logger: createSilentLogger(),

@@ -1,6 +1,7 @@
 // The identity of a development node: entry and shards in one process.
 
 import { ConfigError } from "@moor/runtime";
+import { BASE_HOST_DEFAULT, shardHost } from "./base-host.ts";
 import { parseShardId, type ShardId } from "./directory/directory.ts";
 import { SHARDS_PER_NODE_MAX, type NodeIdentity, type NodeShard } from "./node-options.ts";
 
@@ -15,7 +16,7 @@ export function devNode(shardCount: number): NodeIdentity {
   }
   const shards = Array.from({ length: shardCount }, (_, at): NodeShard => {
     const id = parseShardId(`s${at + 1}`) as ShardId;
-    return { id, publicHost: `${id}.moor.localhost` };
+    return { id, publicHost: shardHost(id, BASE_HOST_DEFAULT) };
   });
   return { id: "dev", roles: ["entry", "shard"], shards, entryMode: "replica" };
 }

@@ -10,6 +10,7 @@ export {
   type NodeShard,
   type TlsFiles,
 } from "./node-options.ts";
+export { BASE_HOST_DEFAULT } from "./base-host.ts";
 export { devNode } from "./dev-node.ts";
 export { loadOperatorToken, OPERATOR_FILE, type OperatorFile } from "./operator/operator-file.ts";
 export { openSqliteDirectory, type OpenDirectory } from "./directory/sqlite-directory.ts";
@@ -22,6 +23,7 @@ export { ensureNodeSecret, readNodeSecret, writeNodeSecret } from "./directory/n
 export type {
   AccessMode,
   Directory,
+  HomeRecord,
   KeyRecord,
   Placement,
   Replica,

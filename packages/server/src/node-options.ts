@@ -3,6 +3,7 @@
 // Spec: T1. Design: "Shape". Built by `moor dev` (dev-node.ts) and from a configuration file (config/).
 // I1  Secrets are values here (`Secret`, bytes), never texts that print.
 
+import type { BaseHost } from "@moor/protocol";
 import type { Logger, Runtime, Secret } from "@moor/runtime";
 import type { NodeRole, ShardId } from "./directory/records.ts";
 
@@ -58,6 +59,8 @@ export interface NodeOptions {
   readonly node: NodeIdentity;
   /** Version of the program, up to 64 characters, as `moor nodes` shows it. Default empty. */
   readonly version?: string;
+  /** Host that clients of the link plane are configured with; shards' own hosts are labels of it. Spec L4. */
+  readonly baseHost: BaseHost;
   /** Name of the residency, `^[a-z0-9-]{1,32}$`. Default: what the directory has, `global` for a new one. */
   readonly residency?: string;
   readonly directory: DirectoryOption;

@@ -325,6 +325,7 @@ test("a configuration becomes a node's options", async () => {
       ],
     },
     version: "1.2.3",
+    baseHost: "moor.example",
     residency: "global",
     internal: { host: "127.0.0.1", port: 0 },
     host: "0.0.0.0",

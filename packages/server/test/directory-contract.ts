@@ -7,6 +7,7 @@ import {
   parseShardId,
   type Change,
   type Directory,
+  type NodeRegistered,
   type Replica,
   type ShardId,
 } from "../src/directory/directory.ts";
@@ -31,7 +32,7 @@ export function shardId(text: string): ShardId {
 }
 
 /** Registers node `n1` with shards of these names. */
-export function registerShards(directory: Directory, ...names: string[]): Promise<void> {
+export function registerShards(directory: Directory, ...names: string[]): Promise<NodeRegistered> {
   const shards = names.map((name) => ({ id: shardId(name), publicHost: `${name}.test` }));
   return directory.registerNode({ id: "n1", incarnation: "i1", shards });
 }

@@ -19,6 +19,7 @@ const FOUNDATION: Mutation = {
   incarnation: "i1",
   isCorrecting: false,
   tokenKey: { id: "tk_1", sealedSecret: "v1.x" },
+  serviceKey: { id: "sk", publicKey: "p", sealedSecret: "v1.x" },
 };
 
 const NODE = {
@@ -50,7 +51,7 @@ test("migrations apply once, and later ones to a database that has the earlier",
   expect(applyMigrations(db, 7, later)).toEqual({ kind: "current", version: later.length });
   expect(tableNames(db)).toContain("more");
   const applied = db.prepare("select applied_at_ms as at from migrations order by version").all();
-  expect(applied.map((row) => row["at"])).toEqual([5, 5, 7]);
+  expect(applied.map((row) => row["at"])).toEqual([...MIGRATIONS.map(() => 5), 7]);
 });
 
 test("a migration that fails leaves nothing of itself", () => {
@@ -97,10 +98,12 @@ test("a refused mutation of a batch is undone alone", () => {
   const changes = db.prepare("select seq, kind, id, tx from changes order by seq").all();
   expect(changes.map((row) => Object.values(row))).toEqual([
     [1, "token-key", "tk_1", "t1"],
-    [2, "node", "n1", "t1"],
-    [3, "shard", "s1", "t1"],
-    [4, "placement", "late", "t1"],
-    [5, "tunnel", "late", "t1"],
+    [2, "residency", "sk", "t1"],
+    [3, "node", "n1", "t1"],
+    [4, "shard", "s1", "t1"],
+    [5, "residency", "", "t1"],
+    [6, "placement", "late", "t1"],
+    [7, "tunnel", "late", "t1"],
   ]);
 });
 
@@ -136,7 +139,7 @@ test("a mutation asks for the same statements whoever runs them", () => {
   ]);
   expect(step.value).toEqual({ kind: "done", rows: [] });
   expect(ledger.closingQueries().map((closing) => closing.params)).toEqual([
-    [1, "tunnel", "b", "t1", 5],
+    [1, "tunnel", "b", "t1", 5, ""],
     [1, 0],
   ]);
 });

@@ -195,7 +195,8 @@ describe("the embedded directory", () => {
     expect(replica.residency()).toBe("eu");
     expect(replica.sealingKeys()).toEqual([{ id: "tk_1", secret, state: "sealing" }]);
     expect(replica.placement("x")).toEqual({ shard: "s1", revision: 77, tokenKey: "tk_1", tokenFormat: 1 });
-    expect(replica.seq).toBe(3);
+    expect(replica.serviceKeys()?.active.id).toHaveLength(16);
+    expect(replica.seq).toBe(4);
     await registerShards(directory, "s1");
     await directory.close();
     const bytes = readFileSync(join(temp.path, "moor.sqlite"), "latin1");

@@ -35,6 +35,7 @@ beforeEach(async () => {
     incarnation: "i1",
     isCorrecting: false,
     tokenKey: { id: "tk_1", sealedSecret: "v1.x" },
+    serviceKey: { id: "sk", publicKey: "p", sealedSecret: "v1.x" },
   });
   copy = new DatabaseSync(join(temp.path, "replica.sqlite"));
   copy.exec("pragma journal_mode = wal");

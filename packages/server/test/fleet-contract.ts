@@ -70,6 +70,7 @@ export function fleetContract(name: string, open: OpenForTest): void {
             roles: ["entry", "shard"],
             version: "",
             state: "live",
+            startRevision: expect.any(Number),
           },
           {
             id: "n2",
@@ -78,6 +79,7 @@ export function fleetContract(name: string, open: OpenForTest): void {
             roles: ["entry"],
             version: "1.2.3",
             state: "live",
+            startRevision: expect.any(Number),
           },
         ]);
         expect(replica.shards().map((shard) => shard.id)).toEqual(["s1", "s2", "s3"]);
@@ -363,7 +365,7 @@ export function fleetContract(name: string, open: OpenForTest): void {
         const step = () => directory.moveTenants({ moves, job, ...BY });
         await expectCode(step(), "conflict");
         await lead();
-        const made = await step();
+        const { moves: made } = await step();
         expect(made.map((move) => move.tenant).toSorted()).toEqual([one, two].toSorted());
         expect(made.every((move) => move.job === job && move.placement.shard === "s2")).toBe(true);
         const revisions = made.map((move) => move.revision);
@@ -371,7 +373,7 @@ export function fleetContract(name: string, open: OpenForTest): void {
         expect(placementOf(one).shard).toBe("s2");
         expect(placementOf(elsewhere).shard).toBe("s3");
         // Asked again, as after a lost answer, it moves nobody a second time.
-        const again = (await step()).map((move) => move.revision);
+        const again = (await step()).moves.map((move) => move.revision);
         expect(new Set(again)).toEqual(new Set(revisions));
         expect(replica.movesOf(one)).toHaveLength(1);
         await directory.abortJob(job, BY);

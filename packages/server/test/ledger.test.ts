@@ -8,7 +8,7 @@ import { WRITE } from "../src/directory/write-statements.ts";
 const HOUR_MS = 3_600_000;
 
 function headAt(seq: number, lastRevision = 0): ResidencyHead {
-  return { name: "global", incarnation: "i", isCorrecting: false, seq, lastRevision };
+  return { name: "global", incarnation: "i", isCorrecting: false, defaultShard: "", seq, lastRevision };
 }
 
 verifies("R22", "a revision is the database's time in microseconds, or one more than the last", () => {
@@ -31,7 +31,18 @@ test("what a refused mutation took is given again", () => {
   expect(ledger.takeRevision()).toBe(revision);
   expect(ledger.change("tunnel", "c")).toBe(12);
   expect(ledger.firstSeq).toBe(11);
-  expect(ledger.closingQueries()[0]?.params).toEqual([11, "tunnel", "a", "t", 0, 12, "tunnel", "c", "t", 0]);
+  expect(ledger.closingQueries()[0]?.params).toEqual(
+    [
+      [11, "tunnel", "a", "t", 0, ""],
+      [12, "tunnel", "c", "t", 0, ""],
+    ].flat(),
+  );
+});
+
+test("a kind that programs of schema 2 do not know is the residency to them", () => {
+  const ledger = new Ledger(headAt(0), 0, "t");
+  ledger.change("home", "h1");
+  expect(ledger.closingQueries()[0]?.params).toEqual([1, "residency", "h1", "t", 0, "home"]);
 });
 
 test("a transaction that gives out nothing writes nothing", () => {
@@ -54,6 +65,6 @@ test("changes beyond one statement's size go in several, numbered on", () => {
   const ledger = new Ledger(headAt(0), 0, "t");
   for (let count = 0; count < 1_200; count += 1) ledger.change("placement", `tunnel_${count}`);
   const inserts = ledger.closingQueries().slice(0, 3);
-  expect(inserts.map(({ params }) => params.length / 5)).toEqual([500, 500, 200]);
+  expect(inserts.map(({ params }) => params.length / 6)).toEqual([500, 500, 200]);
   expect(inserts[1]?.params[0]).toBe(501);
 });

@@ -15,6 +15,7 @@ function registrar(answers: (ProtocolError | "ok")[]) {
         seen.asked += 1;
         const answer = answers.shift() ?? "ok";
         if (answer !== "ok") throw answer;
+        return { startRevision: seen.asked };
       },
     },
     registration,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { createTempDir, type TempDir } from "@moor/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { BASE_HOST_DEFAULT } from "../src/base-host.ts";
 import { startNode } from "../src/node.ts";
 import type { NodeOptions } from "../src/node-options.ts";
 
@@ -17,6 +18,7 @@ afterEach(() => temp.remove());
 test("a node whose peer certificate is missing lets go of its directory", async () => {
   const options: NodeOptions = {
     node: { id: "n1", roles: ["entry"], shards: [], entryMode: "replica" },
+    baseHost: BASE_HOST_DEFAULT,
     directory: { kind: "sqlite" },
     dataDir: join(temp.path, "data"),
     host: "127.0.0.1",

@@ -59,10 +59,11 @@ async function runDev(options: DevOptions): Promise<void> {
   await runNode({
     start: async () => {
       // Imported here: the other commands do not need a server to start.
-      const { devNode, startNode } = await import("@moor/server");
+      const { BASE_HOST_DEFAULT, devNode, startNode } = await import("@moor/server");
       return startNode({
         node: devNode(options.shards),
         version: readVersion(),
+        baseHost: BASE_HOST_DEFAULT,
         directory: { kind: "sqlite" },
         isCorrectionsOnAtFirst: true,
         host: options.host,

@@ -3,7 +3,9 @@
 // I1  Secrets and files are read here, before the node opens anything: a bad one ends the start with exit code 2.
 
 import { accessSync, constants } from "node:fs";
-import { ConfigError, errorCodeOf, type Logger, type Runtime } from "@moor/runtime";
+import type { BaseHost } from "@moor/protocol";
+import { ConfigError, errorCodeOf, invariant, type Logger, type Runtime } from "@moor/runtime";
+import { configBaseHost, shardHost } from "../base-host.ts";
 import { readNodeSecret } from "../directory/node-secret.ts";
 import { parseShardId, type ShardId } from "../directory/records.ts";
 import type { DirectoryOption, InternalOptions, NodeOptions, NodeShard, TlsFiles } from "../node-options.ts";
@@ -20,9 +22,6 @@ export interface NodeSurroundings {
   readonly logger: Logger;
 }
 
-/** Domain of shards' hosts where the configuration names none. */
-const SHARD_DOMAIN_DEFAULT = "moor.localhost";
-
 /** The options that `config` means. Throws ConfigError for a secret or file that cannot be used. */
 export function configNodeOptions(
   config: NodeConfig,
@@ -30,11 +29,19 @@ export function configNodeOptions(
 ): NodeOptions {
   const { public: listener, operator, nodeSecretFile } = config;
   const internal = internalOptions(config);
+  const baseHost = configBaseHost(config);
+  invariant(baseHost !== undefined, "C1 the schema takes no base host that clients cannot use");
   assertReadable("public.tls", listener.tls);
   assertReadable("internal.tls", internal?.tls);
   return {
-    node: { id: config.id, roles: config.roles, shards: shardsOf(config), entryMode: config.entryMode },
+    node: {
+      id: config.id,
+      roles: config.roles,
+      shards: shardsOf(config, baseHost),
+      entryMode: config.entryMode,
+    },
     version,
+    baseHost,
     residency: config.residency,
     directory: directoryOption(config, env),
     ...(nodeSecretFile === undefined ? {} : { nodeSecret: readNodeSecret(nodeSecretFile) }),
@@ -76,9 +83,8 @@ function internalOptions({ internal, directory }: NodeConfig): InternalOptions |
   return { host, port, peers, ...(url === undefined ? {} : { url }), ...(tls === undefined ? {} : { tls }) };
 }
 
-function shardsOf({ shards, shardDomain, public: { url } }: NodeConfig): NodeShard[] {
-  const domain = shardDomain ?? (url === undefined ? SHARD_DOMAIN_DEFAULT : new URL(url).hostname);
-  return shards.map((name) => ({ id: parseShardId(name) as ShardId, publicHost: `${name}.${domain}` }));
+function shardsOf({ shards }: NodeConfig, base: BaseHost): NodeShard[] {
+  return shards.map((name) => ({ id: parseShardId(name) as ShardId, publicHost: shardHost(name, base) }));
 }
 
 function assertReadable(option: string, files: TlsFiles | undefined): void {

@@ -5,6 +5,7 @@
 
 import type { z } from "zod";
 import { isLoopbackHost } from "@moor/protocol";
+import { configBaseHost, isShardHostUsable } from "../base-host.ts";
 import type { NodeConfig } from "./config-schema.ts";
 
 interface Rule {
@@ -32,6 +33,26 @@ const RULES: readonly Rule[] = [
     at: ["shards"],
     expected: "each shard once",
     isBroken: ({ shards }) => new Set(shards).size < shards.length,
+  },
+  {
+    at: ["shardDomain"],
+    expected: "a lower-case host name of at most 123 characters without a dot at its end",
+    isBroken: (config) => config.shardDomain !== undefined && configBaseHost(config) === undefined,
+  },
+  {
+    at: ["public", "url"],
+    expected:
+      "an origin whose host has at most 123 characters and no dot at its end, or a shardDomain beside it",
+    isBroken: (config) => config.shardDomain === undefined && configBaseHost(config) === undefined,
+  },
+  {
+    at: ["shards"],
+    expected:
+      "names that make hosts of at most 123 characters together with the base host, without - at the end",
+    isBroken: (config) => {
+      const base = configBaseHost(config);
+      return base !== undefined && !config.shards.every((shard) => isShardHostUsable(shard, base));
+    },
   },
   {
     at: ["roles"],

@@ -102,7 +102,9 @@ const fields = group({
     .describe("Names of the shards this node runs, unique in the residency."),
   shardDomain: text("a host name in lower case", /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/)
     .optional()
-    .describe("A shard's host is SHARD.shardDomain. Default: the host of public.url, else moor.localhost."),
+    .describe(
+      "Base host that boxes and apps are configured with; a shard's own host is SHARD.shardDomain. Default: the host of public.url, else moor.localhost.",
+    ),
   public: publicListener.prefault({}).describe("Listener for agents and callers."),
   operator: operatorListener.prefault({}).describe("Listener for commands, metrics and health."),
   internal: internalListener.optional().describe("Listener for other nodes."),

@@ -7,8 +7,10 @@
 // I3  A revision is given to one placement once: the next is max(last + 1, database time in microseconds), below 2^53.
 // I4  A change whose COMMIT got no answer is looked up again; only when that is impossible too is its outcome unknown.
 
-import { isProtocolError, type ProtocolError, type TunnelId } from "@moor/protocol";
+import { isProtocolError, type HomeId, type ProtocolError, type TunnelId } from "@moor/protocol";
 import type { Secret } from "@moor/runtime";
+import type { HomeDirectory } from "./home-directory.ts";
+import type { BlockedMove } from "./home-records.ts";
 import type {
   AccessMode,
   Job,
@@ -25,6 +27,8 @@ import type {
   TunnelRecord,
 } from "./records.ts";
 
+export type * from "./home-directory.ts";
+export * from "./home-records.ts";
 export * from "./records.ts";
 export type * from "./replica.ts";
 
@@ -69,6 +73,12 @@ export interface NodeRegistration extends NodeIncarnation {
   readonly version?: string;
 }
 
+/** What a node is given when it registers. */
+export interface NodeRegistered {
+  /** A revision of its own: link generations of this start are above it. Spec L23. */
+  readonly startRevision: number;
+}
+
 /** Who orders a change, for the audit. */
 export interface Order {
   /** 1–128 characters without control characters. */
@@ -92,12 +102,22 @@ export interface JobInput extends Order {
   readonly selector: Job["selector"];
   /** Moves a second, 0.01–10_000. */
   readonly ratePerS: number;
+  /** Moves homes that L22 would keep on the default shard, too. Default false. */
+  readonly isForced?: boolean;
+}
+
+/** What a batch of moves came to. */
+export interface MovedTenants {
+  readonly moves: readonly MadeMove[];
+  readonly blocked: readonly BlockedMove[];
 }
 
 /** What the leader notes about a job's progress; fields that are absent stay. */
 export interface JobProgress {
   readonly id: string;
   readonly moved?: number;
+  /** Tenants that L22 kept where they are, so far, and the first of them. */
+  readonly blocked?: { readonly count: number; readonly tenants: readonly string[] };
   readonly cursor?: string;
   readonly state?: Exclude<JobState, "running" | "aborted">;
   /** With state `failed`: why, up to 1_024 characters. */
@@ -126,15 +146,15 @@ export function isDirectoryAway(error: unknown): error is ProtocolError {
  * - `directory_unavailable`: nothing was changed, unless `error.data.outcome` is `"unknown"`: then read it back by id;
  *   or `"made"`: it is made, and this node cannot read it yet;
  * - `directory_regressed`: it knows less than this node has seen (R22); nothing was changed;
- * - `tunnel_not_found`, `key_not_found`, `shard_not_found`, `job_not_found`, `token_key_not_found`, `invalid_request`
- *   (with `param`), `conflict`.
+ * - `tunnel_not_found`, `home_not_found`, `key_not_found`, `shard_not_found`, `job_not_found`, `token_key_not_found`,
+ *   `invalid_request` (with `param`), `conflict`.
  */
-export interface Directory {
+export interface Directory extends HomeDirectory {
   /** Creates, places on a live shard and keys a tunnel in one transaction: it works at once (T1). */
   createTunnel(input: TunnelInput): Promise<CreatedTunnel>;
   /** Changes the fields that are present. */
   updateTunnel(id: TunnelId, fields: TunnelInput): Promise<TunnelRecord>;
-  /** Deletes a tunnel with its placement and keys, for good. */
+  /** Deletes a tunnel with its placement and keys, for good; a home that had it has none then. */
   deleteTunnel(id: TunnelId): Promise<void>;
   getTunnel(id: TunnelId): Promise<TunnelRecord>;
   listTunnels(page: PageRequest): Promise<Page<TunnelRecord>>;
@@ -146,16 +166,20 @@ export interface Directory {
   }): Promise<{ readonly record: KeyRecord; readonly key: Secret }>;
   /** Revokes a key for good; revoking a revoked one does nothing. */
   revokeKey(id: string): Promise<KeyRecord>;
-  listKeys(page: PageRequest & { readonly tunnel?: TunnelId }): Promise<Page<KeyRecord>>;
+  /** Keys of a tunnel, tokens of a home, or all. */
+  listKeys(
+    page: PageRequest & { readonly tunnel?: TunnelId; readonly home?: HomeId },
+  ): Promise<Page<KeyRecord>>;
   /** Notes that agents have polled these tunnels; unknown ids and tunnels already noted cost nothing. Spec T12. */
   recordSeen(ids: readonly TunnelId[]): Promise<void>;
 
   /**
    * Makes a node and its shards known and live. Shards that this node ran before and does not name any more are down,
-   * and their tenants are placed on live shards. `conflict` when another node runs one of the shards: it has neither
-   * left nor been silent for a minute.
+   * and their tenants are placed on live shards, homes on the default one while it is live. The first shard ever
+   * registered is the default shard; one that is dropped hands that on. `conflict` when another node runs one of the
+   * shards: it has neither left nor been silent for a minute.
    */
-  registerNode(node: NodeRegistration): Promise<void>;
+  registerNode(node: NodeRegistration): Promise<NodeRegistered>;
   /** The node says good-bye: it is `left`, its shards are down and keep their tenants. Of an older start: nothing. */
   leaveNode(node: NodeIncarnation): Promise<void>;
   /**
@@ -178,16 +202,24 @@ export interface Directory {
 
   /**
    * Moves one tenant. Asked again with the id of a move that was made, it gives that move. `conflict` when the target
-   * is not live, or the tenant is there already.
+   * is not live, or the tenant is there already; `move_blocked`, with `data.blockers`, for a home that L22 keeps on the
+   * default shard, unless `isForced`.
    */
-  moveTenant(order: MoveOrder & Order & { readonly job?: string }): Promise<MadeMove>;
+  moveTenant(
+    order: MoveOrder & Order & { readonly job?: string; readonly isForced?: boolean },
+  ): Promise<MadeMove>;
   /**
    * Moves up to 500 tenants in one transaction, as a step of a job whose leader this node is (else `conflict`). Tenants
-   * that are gone, elsewhere than `from`, or there already are left out of the answer.
+   * that are gone, elsewhere than `from`, or there already are left out of the answer; homes that L22 keeps are named
+   * in it, unless `isForced`.
    */
   moveTenants(
-    order: Order & { readonly moves: readonly MoveOrder[]; readonly job: string },
-  ): Promise<readonly MadeMove[]>;
+    order: Order & {
+      readonly moves: readonly MoveOrder[];
+      readonly job: string;
+      readonly isForced?: boolean;
+    },
+  ): Promise<MovedTenants>;
   /** A move by its id, from the authority. */
   findMove(moveId: string): Promise<Move | undefined>;
   /** Moves, newest first. */

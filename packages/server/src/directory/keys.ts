@@ -1,6 +1,6 @@
 // Bearer keys: how they are minted, recognised and compared.
 //
-// Spec: T1 (characters), T2 (kinds never stand in for each other).
+// Spec: T1 (characters), T2 (kinds never stand in for each other), L7 (tokens of homes).
 // Text: `moor_<kind>_<43 base64url characters = 256 random bits>_<6 base64url characters = CRC-32 of all before>`.
 // I1  Only the SHA-256 of the whole text is ever stored, so a stolen directory opens nothing.
 // I2  The kind is inside the hashed text: the same random bits under another kind are another key.
@@ -9,6 +9,7 @@
 
 import { hash as digest, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { parseLinkToken, type HomeId } from "@moor/protocol";
 import { Secret, type Runtime } from "@moor/runtime";
 
 /** Every kind of bearer key. `operator` opens the operator listener; `box`, `app`, `extension` are link-plane kinds. */
@@ -48,6 +49,28 @@ export function mintKey(kind: KeyKind, runtime: Pick<Runtime, "randomBytes">): M
     hash: hashKeyText(text),
     prefix: `moor_${kind}_${random.slice(0, KEY_SHOWN_CHARACTERS)}`,
   };
+}
+
+/**
+ * Makes a new token of a home: `<home>.` and a key's text. What is kept is the SHA-256 of the whole, so that a token
+ * is good for no other home. Spec L7.
+ */
+export function mintHomeToken(
+  home: HomeId,
+  kind: "app" | "extension",
+  runtime: Pick<Runtime, "randomBytes">,
+): MintedKey {
+  const { key, prefix } = mintKey(kind, runtime);
+  const text = `${home}.${key.reveal()}`;
+  return { key: new Secret(text), hash: hashKeyText(text), prefix };
+}
+
+/** Home, kind and hash of a token's text, or undefined when shape, kind or checksum is wrong. Never throws. Spec L7. */
+export function parseHomeToken(text: string): (ParsedKey & { readonly home: HomeId }) | undefined {
+  const token = parseLinkToken(text);
+  const key = token === undefined ? undefined : parseKey(token.secret);
+  if (token === undefined || (key?.kind !== "app" && key?.kind !== "extension")) return undefined;
+  return { kind: key.kind, home: token.home, hash: hashKeyText(text) };
 }
 
 /** Kind and hash of a key's text, or undefined when shape, kind or checksum is wrong. Never throws. Spec T2. */

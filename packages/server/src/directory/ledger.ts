@@ -19,11 +19,16 @@ export interface ResidencyHead {
   /** New at the foundation and at each fence. */
   readonly incarnation: string;
   readonly isCorrecting: boolean;
+  /** Empty while no shard was ever registered. */
+  readonly defaultShard: string;
   /** Number of the newest change. */
   readonly seq: number;
   /** Highest revision given out. */
   readonly lastRevision: number;
 }
+
+/** Kinds that programs of schema 2 do not know: their feed reads them as changes of the residency. */
+const KINDS_SINCE_3: readonly ChangeKind[] = ["home", "home-app", "service-key"];
 
 /** Changes that stay in the feed however old they are. Count. */
 const CHANGES_KEPT_MIN = 100_000;
@@ -108,9 +113,12 @@ export class Ledger {
   closingQueries(): readonly Query[] {
     const isUntouched = this.#changes.length === 0 && this.#lastRevision === (this.head?.lastRevision ?? 0);
     if (isUntouched) return [];
-    const rows = this.#changes.map(([seq, kind, id]) => [seq, kind, id, this.#tx, this.wallMs]);
+    const rows = this.#changes.map(([seq, kind, id]) => {
+      const isLater = KINDS_SINCE_3.includes(kind);
+      return [seq, isLater ? "residency" : kind, id, this.#tx, this.wallMs, isLater ? kind : ""];
+    });
     return [
-      ...insertRows("changes", ["seq", "kind", "id", "tx", "at_ms"], rows),
+      ...insertRows("changes", ["seq", "kind", "id", "tx", "at_ms", "topic"], rows),
       query(WRITE.numberHead, [this.#seq, this.#lastRevision]),
       ...this.#trimQueries(),
     ];

@@ -8,21 +8,26 @@ import type { DatabaseSync } from "node:sqlite";
 import { ProtocolError } from "@moor/protocol";
 import { invariant, type Logger } from "@moor/runtime";
 import { integerAt, textAt } from "./columns.ts";
+import type { HomeAppRecord, HomeRecord, ServiceKeyRecord, ServiceKeys } from "./home-records.ts";
+import { HomeReads } from "./home-reads.ts";
 import { isSameHash } from "./keys.ts";
+import type { ResidencyHead } from "./ledger.ts";
+import { headFromRow } from "./mutation-batch.ts";
 import { pageOf } from "./page.ts";
 import { RecentMap } from "./recent-map.ts";
-import type {
-  Change,
-  KeyRecord,
-  Move,
-  NodeRecord,
-  Page,
-  PageRequest,
-  Placement,
-  SealingKey,
-  ShardId,
-  ShardRecord,
-  TunnelRecord,
+import {
+  parseShardId,
+  type Change,
+  type KeyRecord,
+  type Move,
+  type NodeRecord,
+  type Page,
+  type PageRequest,
+  type Placement,
+  type SealingKey,
+  type ShardId,
+  type ShardRecord,
+  type TunnelRecord,
 } from "./records.ts";
 import type { Replica, ReplicaHealth, TenantCounts } from "./replica.ts";
 import {
@@ -57,12 +62,13 @@ export class LocalReplica implements Replica {
   readonly #statements: SqliteStatements;
   readonly #vault: TokenKeyVault;
   readonly #logger: Logger;
+  readonly #homes: HomeReads;
   readonly #tunnels = new RecentMap<string, TunnelRecord>(REMEMBERED_MAX / 2);
   readonly #keys = new RecentMap<string, StoredKey>(REMEMBERED_MAX / 2);
   readonly #listeners = new Set<(change: Change) => void>();
   #feed: ReplicaFeed | undefined;
   #sealingKeys: readonly SealingKey[] | undefined;
-  #residency: { readonly name: string; readonly isCorrecting: boolean } | undefined;
+  #residency: ResidencyHead | undefined;
   #shards: ReadonlyMap<string, ShardRecord> | undefined;
   #nodes: readonly NodeRecord[] | undefined;
   #seq: number;
@@ -73,6 +79,7 @@ export class LocalReplica implements Replica {
     this.#statements = createSqliteStatements(db);
     this.#vault = options.vault;
     this.#logger = options.logger;
+    this.#homes = new HomeReads(db, options.vault, () => this.residency());
     const head = this.#statements.get(READ.head, []);
     this.#seq = head === undefined ? 0 : integerAt(head, "seq");
   }
@@ -100,9 +107,17 @@ export class LocalReplica implements Replica {
     return tunnel;
   }
 
+  home(id: string): HomeRecord | undefined {
+    return this.#homes.home(id);
+  }
+
+  homeApps(home: string): readonly HomeAppRecord[] {
+    return this.#homes.homeApps(home);
+  }
+
   placement(tenant: string): Placement | undefined {
-    const tunnel = this.tunnel(tenant);
-    if (tunnel !== undefined) return tunnel.placement;
+    const known = tenant.startsWith("tunnel_") ? this.tunnel(tenant) : this.home(tenant);
+    if (known !== undefined) return known.placement;
     const row = this.#statements.get(READ.placement, [tenant]);
     return row === undefined ? undefined : placementFromRow(row);
   }
@@ -122,6 +137,14 @@ export class LocalReplica implements Replica {
   sealingKeys(): readonly SealingKey[] {
     this.#sealingKeys ??= this.#statements.all(READ.sealingKeys, []).map((row) => this.#openKey(row));
     return this.#sealingKeys;
+  }
+
+  serviceKeys(): ServiceKeys | undefined {
+    return this.#homes.serviceKeys();
+  }
+
+  defaultShard(): ShardId | undefined {
+    return parseShardId(this.#readResidency().defaultShard);
   }
 
   residency(): string {
@@ -186,6 +209,23 @@ export class LocalReplica implements Replica {
     return tunnel;
   }
 
+  /** A home; `home_not_found` when there is none. */
+  mustHaveHome(id: string): HomeRecord {
+    const home = this.home(id);
+    if (home === undefined) throw new ProtocolError("home_not_found");
+    return home;
+  }
+
+  /** Homes in id order. */
+  listHomes(page: PageRequest): Page<HomeRecord> {
+    return pageOf(page, (afterId, limit) => this.#homes.homesAfter(afterId, limit));
+  }
+
+  /** Service keys, the active one first. */
+  listServiceKeys(): readonly ServiceKeyRecord[] {
+    return this.#homes.listServiceKeys();
+  }
+
   /** Tunnels in id order. */
   listTunnels(page: PageRequest): Page<TunnelRecord> {
     return pageOf(page, (afterId, limit) => {
@@ -195,12 +235,13 @@ export class LocalReplica implements Replica {
   }
 
   /** Keys in id order, of one tenant or of all. */
-  listKeys(page: PageRequest & { readonly tunnel?: string }): Page<KeyRecord> {
+  listKeys(page: PageRequest & { readonly tunnel?: string; readonly home?: string }): Page<KeyRecord> {
+    const tenant = page.tunnel ?? page.home;
     return pageOf(page, (afterId, limit) => {
       const rows =
-        page.tunnel === undefined
+        tenant === undefined
           ? this.#statements.all(READ.keysAfter, [afterId, limit])
-          : this.#statements.all(READ.tenantKeysAfter, [afterId, limit, page.tunnel]);
+          : this.#statements.all(READ.tenantKeysAfter, [afterId, limit, tenant]);
       return rows.map((row) => keyFromRow(row).record);
     });
   }
@@ -237,11 +278,8 @@ export class LocalReplica implements Replica {
     return { id, secret, state: row["state"] === "sealing" ? "sealing" : "accepted" };
   }
 
-  #readResidency(): { readonly name: string; readonly isCorrecting: boolean } {
-    if (this.#residency === undefined) {
-      const row = this.#statements.get(READ.head, []);
-      this.#residency = { name: textAt(row, "name"), isCorrecting: integerAt(row, "corrections") === 1 };
-    }
+  #readResidency(): ResidencyHead {
+    this.#residency ??= headFromRow(this.#statements.get(READ.head, []) ?? {});
     return this.#residency;
   }
 
@@ -253,6 +291,7 @@ export class LocalReplica implements Replica {
   }
 
   #forget(change: Change): void {
+    this.#homes.forget(change);
     switch (change.kind) {
       case "tunnel":
       case "placement":
@@ -273,6 +312,9 @@ export class LocalReplica implements Replica {
         return;
       case "move":
       case "job":
+      case "home":
+      case "home-app":
+      case "service-key":
         return;
     }
   }

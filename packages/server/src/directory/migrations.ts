@@ -98,6 +98,38 @@ create table jobs (
 ) strict;
 `,
   },
+  {
+    // Programs of version 2 refuse a change whose kind they do not know: to them the new kinds are 'residency', which
+    // costs them a read, and `topic` says what it is.
+    version: 3,
+    worksWith: 2,
+    sql: `
+alter table residency add column default_shard text not null default '';
+alter table nodes add column start_revision integer not null default 0;
+alter table changes add column topic text not null default '';
+alter table jobs add column is_forced integer not null default 0;
+alter table jobs add column blocked integer not null default 0;
+alter table jobs add column blocked_tenants text not null default '';
+create table homes (
+  id text primary key, label text not null, box_key text, box_has_shard integer, box_seen_at_ms integer, tunnel text,
+  created_at_ms integer not null
+) strict;
+create index homes_by_tunnel on homes (tunnel);
+create table home_apps (
+  id text primary key, home text not null, app text not null, has_shard integer not null, last_seen_ms integer not null
+) strict;
+create index home_apps_by_home on home_apps (home, app);
+create table enrolments (
+  id text primary key, home text not null, secret_hash text not null, expires_at_ms integer not null,
+  wrong_tries integer not null
+) strict;
+create index enrolments_by_home on enrolments (home);
+create table service_keys (
+  id text primary key, public_key text not null, secret text not null, state text not null,
+  created_at_ms integer not null, state_since_ms integer not null, created_by text not null
+) strict;
+`,
+  },
 ];
 
 /** The statement that makes the table of applied steps. */
@@ -165,6 +197,12 @@ export function applyMigrations(
     if (migration.version > schema.version) inTransaction(db, () => db.exec(stepSql(migration, wallMs)));
   }
   return { kind: "current", version: verdict.known };
+}
+
+/** Whether a SQLite database holds a directory of an older schema than this program's. */
+export function isOlderSchema(db: DatabaseSync): boolean {
+  const schema = readSqliteSchema(db);
+  return schema.version > 0 && judgeSchema(schema).kind === "too-old";
 }
 
 /** The schema of a SQLite database. Version 0: it holds no directory. */

@@ -63,6 +63,7 @@ export function headFromRow(row: Row): ResidencyHead {
     name: textAt(row, "name"),
     incarnation: textAt(row, "incarnation"),
     isCorrecting: integerAt(row, "corrections") === 1,
+    defaultShard: textAt(row, "default_shard"),
     seq: integerAt(row, "seq"),
     lastRevision: integerAt(row, "last_revision"),
   };

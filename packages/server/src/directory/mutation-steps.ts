@@ -13,6 +13,10 @@ import type { Query, Row } from "./statements.ts";
 /** Why a mutation was not made: codes of the protocol's error table. */
 export type RefusalCode =
   | "tunnel_not_found"
+  | "home_not_found"
+  | "home_exists"
+  | "service_key_not_found"
+  | "move_blocked"
   | "key_not_found"
   | "shard_not_found"
   | "job_not_found"
@@ -26,7 +30,13 @@ export type RefusalCode =
 export type MutationOutcome =
   /** `rows`: what the asker wants to know of it, in the columns of the matching read. */
   | { readonly kind: "done"; readonly rows: readonly Row[] }
-  | { readonly kind: "refused"; readonly code: RefusalCode; readonly message: string };
+  | {
+      readonly kind: "refused";
+      readonly code: RefusalCode;
+      readonly message: string;
+      /** Machine-readable detail, as the error carries it. */
+      readonly data?: Readonly<Record<string, unknown>>;
+    };
 
 /** Statements under way: yields each, takes its rows, ends with a value. */
 export type Steps<Value> = Generator<Query, Value, readonly Row[]>;
@@ -43,8 +53,12 @@ export function done(rows: readonly Row[] = []): MutationOutcome {
 }
 
 /** The outcome of a mutation that was not. `message` is for people and names no secret. */
-export function refused(code: RefusalCode, message: string): MutationOutcome {
-  return { kind: "refused", code, message };
+export function refused(
+  code: RefusalCode,
+  message: string,
+  data?: Readonly<Record<string, unknown>>,
+): MutationOutcome {
+  return { kind: "refused", code, message, ...(data === undefined ? {} : { data }) };
 }
 
 /** Runs several statements; gives all their rows. */

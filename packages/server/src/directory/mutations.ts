@@ -1,6 +1,14 @@
 // Every change that can be asked of the directory's store, and the function that makes it (mutations/).
 
 import type { Ledger } from "./ledger.ts";
+import { setDefaultShard, type SetDefaultShard } from "./mutations/default-shard.ts";
+import { createEnrolment, redeemEnrolment } from "./mutations/enrolment-mutations.ts";
+import type { CreateEnrolment, RedeemEnrolment } from "./mutations/enrolment-mutations.ts";
+import { createHome, createHomeToken, deleteHome, updateHome } from "./mutations/home-mutations.ts";
+import type { CreateHome, CreateHomeToken, DeleteHome, UpdateHome } from "./mutations/home-mutations.ts";
+import { recordHomeSightings, type RecordHomeSightings } from "./mutations/home-sightings.ts";
+import { addServiceKey, mintServiceKey, retireServiceKey } from "./mutations/service-key-mutations.ts";
+import type { AddServiceKey, MintServiceKey, RetireServiceKey } from "./mutations/service-key-mutations.ts";
 import type { MutationFunction, MutationSteps } from "./mutation-steps.ts";
 import { abortJob, createJob, updateJob } from "./mutations/job-mutations.ts";
 import type { AbortJob, CreateJob, UpdateJob } from "./mutations/job-mutations.ts";
@@ -74,7 +82,18 @@ export type Mutation =
   | AddTokenKey
   | PromoteTokenKey
   | RetireTokenKey
-  | ResealTokenKeys;
+  | ResealTokenKeys
+  | CreateHome
+  | UpdateHome
+  | DeleteHome
+  | CreateHomeToken
+  | RecordHomeSightings
+  | CreateEnrolment
+  | RedeemEnrolment
+  | MintServiceKey
+  | AddServiceKey
+  | RetireServiceKey
+  | SetDefaultShard;
 
 type Of<Kind extends Mutation["kind"]> = Extract<Mutation, { kind: Kind }>;
 
@@ -106,6 +125,17 @@ const FUNCTIONS: { readonly [Kind in Mutation["kind"]]: MutationFunction<Of<Kind
   "promote-token-key": promoteTokenKey,
   "retire-token-key": retireTokenKey,
   "reseal-token-keys": resealTokenKeys,
+  "create-home": createHome,
+  "update-home": updateHome,
+  "delete-home": deleteHome,
+  "create-home-token": createHomeToken,
+  "record-home-sightings": recordHomeSightings,
+  "create-enrolment": createEnrolment,
+  "redeem-enrolment": redeemEnrolment,
+  "mint-service-key": mintServiceKey,
+  "add-service-key": addServiceKey,
+  "retire-service-key": retireServiceKey,
+  "set-default-shard": setDefaultShard,
 };
 
 /** The statements of a mutation. */

@@ -15,7 +15,7 @@ import { READ, type Row } from "./statements.ts";
 /** The database's time. */
 const NOW_MS = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_ms";
 /** The residency's row with the database's time, held until the transaction ends. */
-const HEAD_HELD = `select name, incarnation, corrections, seq, last_revision, ${NOW_MS}
+const HEAD_HELD = `select name, incarnation, corrections, default_shard, seq, last_revision, ${NOW_MS}
   from residency where id = 1 for update`;
 /** SQLSTATEs after which the same transaction may be tried again: serialisation failure, deadlock. */
 const AGAIN = ["40001", "40P01"];

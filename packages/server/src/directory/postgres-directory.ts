@@ -11,11 +11,12 @@ import { textAt } from "./columns.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { FeedReplica } from "./feed-replica.ts";
 import { LocalReplica } from "./local-replica.ts";
-import { applyMigrations } from "./migrations.ts";
+import { applyMigrations, isOlderSchema } from "./migrations.ts";
 import { headFromRow } from "./mutation-batch.ts";
 import { ensureNodeSecret } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
+import { ensureServiceKey } from "./operations/service-key-operations.ts";
 import { commitOnPostgres } from "./postgres-batch.ts";
 import {
   assertPostgresUrl,
@@ -115,7 +116,10 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
     assertSecretFits(db, replica, vault);
     const writer = createWriter(links.changes, feed, options);
     const store = new PostgresStore({ writer, links, feed, replica, release: () => folder.release() });
-    return { directory: createDirectory(new DirectoryParts({ store, replica, runtime, vault })), replica };
+    const parts = new DirectoryParts({ store, replica, runtime, vault });
+    // Where the authority is away, the node's registration does it.
+    if (feed.health.kind === "current") await ensureServiceKey(parts);
+    return { directory: createDirectory(parts), replica };
   } catch (error) {
     for (const close of closers) await close();
     throw error;
@@ -204,10 +208,16 @@ function openCopy(path: string, dir: string, runtime: Runtime): DatabaseSync {
   db.exec("pragma journal_mode = wal; pragma synchronous = normal;");
   // A new copy touches the same index pages again and again: they are kept, and written to the file seldom.
   db.exec(`pragma cache_size = -${COPY_CACHE_KIB}; pragma wal_autocheckpoint = ${COPY_CHECKPOINT_PAGES};`);
+  compareOlderCopy(db);
   const schema = applyMigrations(db, runtime.wallMs());
   if (schema.kind !== "too-new") return db;
   db.close();
   throw openingError(dir, schema);
+}
+
+/** A copy of an older schema says that it is of no incarnation: it serves, and is compared at the first chance. */
+function compareOlderCopy(db: DatabaseSync): void {
+  if (isOlderSchema(db)) db.exec("update residency set incarnation = ''");
 }
 
 /** How far this node was: by its copy, or by the file beside it where that knows more. */

@@ -95,6 +95,8 @@ export interface NodeRecord {
   readonly version: string;
   /** `left` when it said good-bye; a node that was killed stays `live`. */
   readonly state: "live" | "left";
+  /** A revision of this start's own; 0 for a start by a program that did not take one. */
+  readonly startRevision: number;
 }
 
 /** A key that seals tokens, open: for this node's own use. */
@@ -139,6 +141,9 @@ export interface MadeMove extends Move {
   readonly placement: Placement;
 }
 
+/** Most tenants a job names that it could not move. Count. */
+export const BLOCKED_NAMED_MAX = 20;
+
 /** Every state of a job; all but `running` are final. */
 export const JOB_STATES = ["running", "done", "aborted", "failed"] as const;
 /** `failed` carries an `error`. */
@@ -154,8 +159,14 @@ export interface Job {
   /** Moves a second. */
   readonly ratePerS: number;
   readonly state: JobState;
+  /** Moves homes that L22 would keep on the default shard, too. */
+  readonly isForced: boolean;
   /** Tenants moved so far. */
   readonly moved: number;
+  /** Tenants that L22 kept where they are, so far. */
+  readonly blocked: number;
+  /** The first of those, at most BLOCKED_NAMED_MAX. */
+  readonly blockedTenants: readonly string[];
   /** Tenants on the source when the job was made. */
   readonly total: number;
   /** Last tenant dealt with, in id order. */
@@ -177,8 +188,11 @@ export const CHANGE_KINDS = [
   "move",
   "job",
   "residency",
+  "home",
+  "home-app",
+  "service-key",
 ] as const;
-/** What changed. `residency` is its corrections switch or its incarnation. */
+/** What changed. `residency` is its corrections switch, its default shard or its incarnation. */
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** One row of the feed: something about `id` changed (or `id` is gone) at `seq`; read the replica for what it is now. */
@@ -186,7 +200,10 @@ export interface Change {
   /** Never falls from change to change; what a snapshot brought carries the number of the snapshot. */
   readonly seq: number;
   readonly kind: ChangeKind;
-  /** Id of the tunnel, key, tenant (`placement`), token key, shard, node, move or job; the name of the residency. */
+  /**
+   * Id of the tunnel, home, key, tenant (`placement`), token key, service key, shard, node, move or job; the name of the
+   * residency; home, slash and app of a `home-app`.
+   */
   readonly id: string;
 }
 

@@ -155,7 +155,7 @@ export class ReplicaSync {
  */
 export async function readHead(session: PostgresSession, knownSeq = 0): Promise<AuthorityHead | undefined> {
   const [row] = await session.rows(
-    `select name, incarnation, corrections, seq, last_revision,
+    `select name, incarnation, corrections, default_shard, seq, last_revision,
       coalesce((select tx from changes where changes.seq = residency.seq), '') as tx,
       (select tx from changes where changes.seq = $1) as known_tx,
       coalesce((select min(changes.seq) from changes), 0) as oldest from residency where id = 1`,

@@ -5,6 +5,7 @@
 // I2  A listener hears of a change after every read shows it.
 // I3  A regressed replica goes on serving what it knows; it never shows a revision below one it has shown.
 
+import type { HomeAppRecord, HomeRecord, ServiceKeys } from "./home-records.ts";
 import type { Change, KeyRecord, Move, NodeRecord, Placement, SealingKey, ShardId } from "./records.ts";
 import type { ShardRecord, TunnelRecord } from "./records.ts";
 
@@ -28,6 +29,9 @@ export interface Replica {
   readonly seq: number;
   readonly health: ReplicaHealth;
   tunnel(id: string): TunnelRecord | undefined;
+  home(id: string): HomeRecord | undefined;
+  /** Apps that said hello to a home, in id order. Spec L22. */
+  homeApps(home: string): readonly HomeAppRecord[];
   /** Where a tenant lives. */
   placement(tenant: string): Placement | undefined;
   /** The key with this SHA-256, or undefined when there is none or it is revoked. */
@@ -36,6 +40,10 @@ export interface Replica {
   key(id: string): KeyRecord | undefined;
   /** Keys whose tokens open; at least one, the sealing one first. */
   sealingKeys(): readonly SealingKey[];
+  /** The keys that sign `hello_ok`; undefined in a copy of a directory that has none yet. Spec L29. */
+  serviceKeys(): ServiceKeys | undefined;
+  /** Where new homes are placed and the base host leads; undefined while no shard was ever registered. */
+  defaultShard(): ShardId | undefined;
   /** Name of the residency, e.g. `global`. */
   residency(): string;
   /** Whether polls may be corrected in this residency. Spec R25. */

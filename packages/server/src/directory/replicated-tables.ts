@@ -7,7 +7,7 @@ import { valuesOf } from "./columns.ts";
 import { parameters } from "./multi-row.ts";
 import type { ChangeKind } from "./records.ts";
 import { createSqliteStatements, type SqliteStatements } from "./sqlite-statements.ts";
-import { MOVE_COLUMNS, type Row, type SqlValue } from "./statements.ts";
+import { HOME_APP_COLUMNS, MOVE_COLUMNS, type Row, type SqlValue } from "./statements.ts";
 
 /** A table as its rows are read and written. */
 export interface TableRows {
@@ -34,7 +34,16 @@ export const REPLICATED_TABLES: readonly ReplicatedTable[] = [
     kind: "node",
     name: "nodes",
     idColumn: "id",
-    columns: ["id", "incarnation", "internal_url", "roles", "version", "state", "registered_at_ms"],
+    columns: [
+      "id",
+      "incarnation",
+      "internal_url",
+      "roles",
+      "version",
+      "state",
+      "registered_at_ms",
+      "start_revision",
+    ],
   },
   {
     kind: "shard",
@@ -59,6 +68,24 @@ export const REPLICATED_TABLES: readonly ReplicatedTable[] = [
     name: "placements",
     idColumn: "tenant",
     columns: ["tenant", "shard", "revision", "token_key", "token_format", "reason"],
+  },
+  {
+    kind: "home",
+    name: "homes",
+    idColumn: "id",
+    columns: ["id", "label", "box_key", "box_has_shard", "box_seen_at_ms", "tunnel", "created_at_ms"],
+  },
+  {
+    kind: "home-app",
+    name: "home_apps",
+    idColumn: "id",
+    columns: HOME_APP_COLUMNS,
+  },
+  {
+    kind: "service-key",
+    name: "service_keys",
+    idColumn: "id",
+    columns: ["id", "public_key", "secret", "state", "created_at_ms", "state_since_ms", "created_by"],
   },
   {
     kind: "move",
@@ -140,16 +167,17 @@ export class ReplicaWriter {
     readonly name: string;
     readonly incarnation: string;
     readonly isCorrecting: boolean;
+    readonly defaultShard: string;
     readonly seq: number;
     readonly lastRevision: number;
     readonly tx: string;
   }): void {
-    const { name, incarnation, isCorrecting, seq, lastRevision, tx } = head;
+    const { name, incarnation, isCorrecting, defaultShard, seq, lastRevision, tx } = head;
     this.#statements.all("delete from residency", []);
     this.#statements.all(
-      `insert into residency (id, name, incarnation, corrections, corrections_by, seq, last_revision)
-        values (1, $1, $2, $3, '', $4, $5)`,
-      [name, incarnation, isCorrecting ? 1 : 0, seq, lastRevision],
+      `insert into residency (id, name, incarnation, corrections, corrections_by, seq, last_revision, default_shard)
+        values (1, $1, $2, $3, '', $4, $5, $6)`,
+      [name, incarnation, isCorrecting ? 1 : 0, seq, lastRevision, defaultShard],
     );
     this.#statements.all("delete from changes", []);
     this.#statements.all(

@@ -1,4 +1,4 @@
-// What a directory is founded with: its residency and its first token key.
+// What a directory is founded with: its residency, its first token key and its first service key.
 //
 // I1  Founding an existing directory changes nothing: the name it has stays, and another one asked for is refused.
 
@@ -7,6 +7,7 @@ import { textAt } from "./columns.ts";
 import type { Mutation } from "./mutations.ts";
 import type { FoundResidency } from "./mutations/residency-mutations.ts";
 import type { Row } from "./statements.ts";
+import { mintServiceKey } from "./service-keys.ts";
 import { isSealed, type TokenKeyVault } from "./token-key-vault.ts";
 
 /** Residency of a directory that was never told another name. */
@@ -30,6 +31,7 @@ export function foundation(asked: Foundation, vault: TokenKeyVault, runtime: Run
     incarnation: randomHex(runtime, 8),
     isCorrecting: asked.isCorrectingAtFirst ?? false,
     tokenKey: { id, sealedSecret: vault.seal(name, id, runtime.randomBytes(32)) },
+    serviceKey: mintServiceKey(name, vault, runtime),
   };
 }
 

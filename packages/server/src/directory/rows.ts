@@ -2,9 +2,10 @@
 //
 // The store is our own and its writers validate, so a row that does not fit is a bug or a damaged file: it throws.
 
-import { parseTunnelId } from "@moor/protocol";
+import { parseHomeId, parseTunnelId } from "@moor/protocol";
 import { invariant } from "@moor/runtime";
 import { integerAt, memberAt, textAt, textOrNullAt } from "./columns.ts";
+import { SERVICE_KEY_STATES, type HomeRecord, type ServiceKeyRecord } from "./home-records.ts";
 import { KEY_KINDS } from "./keys.ts";
 import {
   ACCESS_MODES,
@@ -46,6 +47,36 @@ export function tunnelFromRow(row: Row): TunnelRecord {
     createdAtMs: integerAt(row, "created_at_ms"),
     isSeen: integerAt(row, "is_seen") === 1,
     placement: placementFromRow(row),
+  };
+}
+
+/** A row of READ.home. */
+export function homeFromRow(row: Row): HomeRecord {
+  const id = parseHomeId(textAt(row, "id"));
+  const tunnelText = textOrNullAt(row, "tunnel");
+  const tunnel = tunnelText === null ? null : parseTunnelId(tunnelText);
+  invariant(id !== undefined && tunnel !== undefined, "D15 a stored home is well formed");
+  return {
+    id,
+    label: textAt(row, "label"),
+    boxKey: textOrNullAt(row, "box_key"),
+    boxHasShard: row["box_has_shard"] === null ? null : integerAt(row, "box_has_shard") === 1,
+    boxSeenAtMs: row["box_seen_at_ms"] === null ? null : integerAt(row, "box_seen_at_ms"),
+    tunnel,
+    createdAtMs: integerAt(row, "created_at_ms"),
+    placement: placementFromRow(row),
+  };
+}
+
+/** A row of READ.serviceKeys: never its secret. */
+export function serviceKeyFromRow(row: Row): ServiceKeyRecord {
+  return {
+    id: textAt(row, "id"),
+    publicKey: textAt(row, "public_key"),
+    state: memberAt(row, "state", SERVICE_KEY_STATES),
+    createdAtMs: integerAt(row, "created_at_ms"),
+    stateSinceMs: integerAt(row, "state_since_ms"),
+    createdBy: textAt(row, "created_by"),
   };
 }
 
@@ -111,6 +142,7 @@ export function nodeFromRow(row: Row): NodeRecord {
     roles: NODE_ROLES.filter((role) => roles.includes(role)),
     version: textAt(row, "version"),
     state: memberAt(row, "state", ["live", "left"]),
+    startRevision: integerAt(row, "start_revision"),
   };
 }
 
@@ -141,7 +173,12 @@ export function jobFromRow(row: Row): Job {
     selector: { from: shardAt(row, "from_shard"), to: to === "spread" ? to : shardAt(row, "to_shard") },
     ratePerS: Number(textAt(row, "rate_per_s")),
     state: memberAt(row, "state", JOB_STATES),
+    isForced: integerAt(row, "is_forced") === 1,
     moved: integerAt(row, "moved"),
+    blocked: integerAt(row, "blocked"),
+    blockedTenants: textAt(row, "blocked_tenants")
+      .split(" ")
+      .filter((tenant) => tenant !== ""),
     total: integerAt(row, "total"),
     cursor: textOrNullAt(row, "last_tenant"),
     actor: textAt(row, "actor"),

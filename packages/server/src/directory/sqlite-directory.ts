@@ -13,6 +13,7 @@ import { LocalReplica } from "./local-replica.ts";
 import { ensureNodeSecret } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
+import { ensureServiceKey } from "./operations/service-key-operations.ts";
 import {
   assertResidencyName,
   assertSameResidency,
@@ -91,8 +92,9 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
     const bare = resealing(replica.residency(), createSqliteStatements(db).all(READ.sealingKeys, []), vault);
     if (bare !== undefined) await writer.commit(bare);
     const store = new SqliteStore({ writer, feed, replica, db, release: () => folder.release() });
-    const directory = createDirectory(new DirectoryParts({ store, replica, runtime, vault }));
-    return { directory, replica };
+    const parts = new DirectoryParts({ store, replica, runtime, vault });
+    if (feed.health.kind === "current") await ensureServiceKey(parts);
+    return { directory: createDirectory(parts), replica };
   } catch (error) {
     await writer.close(() => replica?.close());
     folder.release();

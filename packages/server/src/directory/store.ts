@@ -74,5 +74,6 @@ export function settleCommitted(asker: Asker, outcome: MutationOutcome, isShown:
 /** The rows of a mutation that was made; throws the refusal of one that was not. */
 export function rowsOf(outcome: MutationOutcome): readonly Row[] {
   if (outcome.kind === "done") return outcome.rows;
-  throw new ProtocolError(outcome.code, { message: outcome.message });
+  const { code, message, data } = outcome;
+  throw new ProtocolError(code, { message, data });
 }

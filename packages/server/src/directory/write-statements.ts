@@ -20,11 +20,48 @@ export const WRITE = {
     values ($1, $2, $3, $4, $5, $6, $7, 0)`,
   revokeKey: "update keys set is_revoked = 1 where id = $1 and is_revoked = 0 returning id",
 
-  upsertNode: `insert into nodes (id, incarnation, internal_url, roles, version, state, registered_at_ms)
-    values ($1, $2, $3, $4, $5, 'live', $6)
+  insertHome: `insert into homes (id, label, box_key, box_has_shard, box_seen_at_ms, tunnel, created_at_ms)
+    values ($1, $2, null, null, null, $3, $4)`,
+  home: "select id from homes where id = $1",
+  homeOfTunnel: "select id from homes where tunnel = $1",
+  setHomeLabel: "update homes set label = $2 where id = $1",
+  setHomeTunnel: "update homes set tunnel = $2 where id = $1",
+  /** A new box: what its predecessor could do says nothing of it. */
+  setBoxKey: `update homes set box_key = $2, box_has_shard = null, box_seen_at_ms = null where id = $1 returning id`,
+  deleteHome: "delete from homes where id = $1 returning id",
+  deleteHomeApps: "delete from home_apps where home = $1 returning id",
+  deleteHomeEnrolments: "delete from enrolments where home = $1",
+  forgetTunnel: "update homes set tunnel = null where tunnel = $1 returning id",
+
+  countHomeApps: "select count(*) as total from home_apps where home = $1",
+  deleteOldHomeApps: "delete from home_apps where home = $1 and last_seen_ms < $2 returning id",
+  /** Apps that block nothing, those seen longest ago first. */
+  deleteHarmlessHomeApps: `delete from home_apps where id in (select id from home_apps where home = $1 and has_shard = 1
+    order by last_seen_ms, id limit $2) returning id`,
+
+  insertEnrolment: `insert into enrolments (id, home, secret_hash, expires_at_ms, wrong_tries)
+    values ($1, $2, $3, $4, 0)`,
+  enrolment: "select home, secret_hash, expires_at_ms, wrong_tries from enrolments where id = $1",
+  countWrongTry: "update enrolments set wrong_tries = wrong_tries + 1 where id = $1",
+  deleteEnrolment: "delete from enrolments where id = $1",
+  deleteExpiredEnrolments: "delete from enrolments where expires_at_ms <= $1",
+
+  insertServiceKey: `insert into service_keys (id, public_key, secret, state, created_at_ms, state_since_ms, created_by)
+    values ($1, $2, $3, $4, $5, $5, $6)`,
+  serviceKeyStates: "select id, state from service_keys",
+  setServiceKeyState: "update service_keys set state = $2, state_since_ms = $3 where id = $1",
+  deleteServiceKey: "delete from service_keys where id = $1",
+
+  defaultShard: `select r.default_shard as id, s.state, s.node from residency r left join shards s on s.id = r.default_shard
+    where r.id = 1`,
+  setDefaultShard:
+    "update residency set default_shard = $1 where id = 1 and default_shard <> $1 returning id",
+
+  upsertNode: `insert into nodes (id, incarnation, internal_url, roles, version, state, registered_at_ms, start_revision)
+    values ($1, $2, $3, $4, $5, 'live', $6, $7)
     on conflict (id) do update set incarnation = excluded.incarnation, internal_url = excluded.internal_url,
       roles = excluded.roles, version = excluded.version, state = 'live',
-      registered_at_ms = excluded.registered_at_ms`,
+      registered_at_ms = excluded.registered_at_ms, start_revision = excluded.start_revision`,
   leaveNode:
     "update nodes set state = 'left' where id = $1 and incarnation = $2 and state = 'live' returning id",
   upsertShard: `insert into shards (id, node, public_host, state, lease_counter) values ($1, $2, $3, 'live', 0)
@@ -59,18 +96,20 @@ export const WRITE = {
   isLeading: "select node from leader where id = 1 and node = $1 and incarnation = $2 and expires_at_ms > $3",
 
   insertJob: `insert into jobs (id, kind, from_shard, to_shard, rate_per_s, state, moved, total, last_tenant, actor,
-      reason, created_at_ms, error, seq)
-    values ($1, 'move', $2, $3, $4, 'running', 0, $5, null, $6, $7, $8, null, $9)`,
+      reason, created_at_ms, error, seq, is_forced, blocked, blocked_tenants)
+    values ($1, 'move', $2, $3, $4, 'running', 0, $5, null, $6, $7, $8, null, $9, $10, 0, '')`,
   updateJob: `update jobs set moved = coalesce($2, moved), last_tenant = coalesce($3, last_tenant),
-    state = coalesce($4, state), error = coalesce($5, error) where id = $1 and state = 'running' returning id`,
+    state = coalesce($4, state), error = coalesce($5, error), blocked = coalesce($6, blocked),
+    blocked_tenants = coalesce($7, blocked_tenants) where id = $1 and state = 'running' returning id`,
   abortJob: "update jobs set state = 'aborted', error = $2 where id = $1 and state = 'running' returning id",
   runningJobFrom: "select id from jobs where from_shard = $1 and state = 'running'",
   countTenantsOfShard: "select count(*) as total from placements where shard = $1",
 
   setCorrections:
     "update residency set corrections = $1, corrections_by = $2 where id = 1 and corrections <> $1 returning id",
-  insertResidency: `insert into residency (id, name, incarnation, corrections, corrections_by, seq, last_revision)
-    values (1, $1, $2, $3, '', $4, $5)`,
+  insertResidency: `insert into residency (id, name, incarnation, corrections, corrections_by, seq, last_revision,
+      default_shard)
+    values (1, $1, $2, $3, '', $4, $5, $6)`,
   setIncarnation: "update residency set incarnation = $1 where id = 1",
   anyTokenKey: "select id from token_keys limit 1",
   anyPlacement: "select tenant from placements limit 1",

@@ -5,7 +5,12 @@
 // I2  A refusal that waiting will not cure (a shard that another live node runs) is the caller's to report.
 
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
-import { isDirectoryAway, type Directory, type NodeRegistration } from "../directory/directory.ts";
+import {
+  isDirectoryAway,
+  type Directory,
+  type NodeRegistered,
+  type NodeRegistration,
+} from "../directory/directory.ts";
 
 /** How often a directory that is away is asked again. Milliseconds. */
 const RETRY_MS = 2_000;
@@ -13,8 +18,8 @@ const RETRY_MS = 2_000;
 export interface NodeRegistrarOptions {
   readonly directory: Pick<Directory, "registerNode">;
   readonly registration: NodeRegistration;
-  /** Called once the directory knows this node. */
-  readonly onRegistered: () => void;
+  /** Called once the directory knows this node, with what it gave it. */
+  readonly onRegistered: (registered: NodeRegistered) => void;
   readonly runtime: Runtime;
   readonly logger: Logger;
 }
@@ -32,14 +37,15 @@ export class NodeRegistrar {
   /** Resolves when the node is registered, or when that must wait. Rejects with what waiting will not cure. */
   async start(): Promise<void> {
     const { directory, registration, logger, onRegistered } = this.#options;
+    let registered: NodeRegistered;
     try {
-      await directory.registerNode(registration);
+      registered = await directory.registerNode(registration);
     } catch (error) {
       if (!isDirectoryAway(error)) throw error;
       logger.warn("node-not-registered", { node: registration.id, reason: error.code });
       return this.#retryLater();
     }
-    if (!this.#isStopped) onRegistered();
+    if (!this.#isStopped) onRegistered(registered);
   }
 
   stop(): void {
@@ -54,8 +60,9 @@ export class NodeRegistrar {
 
   async #retry(): Promise<void> {
     const { directory, registration, logger, onRegistered } = this.#options;
+    let registered: NodeRegistered;
     try {
-      await directory.registerNode(registration);
+      registered = await directory.registerNode(registration);
     } catch (error) {
       // A conflict may end too: the node that has the shard leaves, or is silent for long enough.
       if (!isDirectoryAway(error))
@@ -64,7 +71,7 @@ export class NodeRegistrar {
     }
     if (this.#isStopped) return;
     logger.info("node-registered", { node: registration.id });
-    onRegistered();
+    onRegistered(registered);
   }
 }
 

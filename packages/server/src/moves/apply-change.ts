@@ -37,6 +37,9 @@ export function applyChange(
     case "move":
     case "job":
     case "residency":
+    case "home":
+    case "home-app":
+    case "service-key":
       return; // Read when they are needed.
   }
 }

@@ -61,10 +61,10 @@ async function moveBatch(options: MoverOptions, request: MoveBatchRequest): Prom
   const end = await commit(options, () => directory.moveTenants(request));
   if (end.kind === "refused") return end;
   if (end.kind === "unknown") return { kind: "unknown-outcome" };
-  const moves = end.made;
+  const { moves, blocked } = end.made;
   if (moves.length > 0) await announce(options, moves);
   logger.debug("moves-announced", { count: moves.length, job: request.job, actor: request.actor });
-  return { kind: "moved", moves };
+  return { kind: "moved", moves, blocked };
 }
 
 type CommitEnd<Made> =

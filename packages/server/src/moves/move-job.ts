@@ -1,12 +1,13 @@
 // One move job as the leader runs it: batch after batch, at its pace, until the source's tenants are through.
 //
-// Design: "Moves". Spec: R22.
+// Design: "Moves". Spec: R22, L22.
 // I1  The move id of a tenant in a job is a function of both: a batch that is done again, by this leader or another,
 //     moves nobody twice.
 // I2  The cursor is noted after its batch: a crash in between repeats a batch, which I1 makes harmless.
 // I3  A tenant is moved only from the job's source: one that somebody moved meanwhile stays where it was put.
 // I4  The job's state is read before each batch: an abort is honoured within one.
 // I5  A target that is not live ends the job as failed, naming it; a directory that is away only makes it wait.
+// I6  A home that L22 keeps where it is is counted and named in the job, not forgotten.
 
 import { hash } from "node:crypto";
 import { isProtocolError } from "@moor/protocol";
@@ -16,7 +17,7 @@ import { choosePlacement } from "../directory/placement-choice.ts";
 import type { Job, ShardId } from "../directory/records.ts";
 import type { Replica } from "../directory/replica.ts";
 import { movePace } from "./move-pace.ts";
-import type { Mover } from "./mover.ts";
+import type { MoveBatchOutcome, Mover } from "./mover.ts";
 
 /** What a job works on. */
 export interface MoveJobOptions {
@@ -88,12 +89,12 @@ async function runBatch(job: Job, options: MoveJobOptions): Promise<BatchEnd> {
   const tenants = replica.tenantsOfShard(from, job.cursor ?? "", movePace(job.ratePerS).batchSize);
   const last = tenants.at(-1);
   if (last === undefined) return endJob(job, options);
-  const { actor, reason } = job;
+  const { actor, reason, isForced } = job;
   const moves = tenants.map((tenant) => moveOf(job, tenant, targets));
-  const outcome = await mover.moveBatch({ moves, actor, reason, job: job.id });
+  const outcome = await mover.moveBatch({ moves, actor, reason, job: job.id, isForced });
   switch (outcome.kind) {
     case "moved":
-      return noteProgress(job, last, outcome.moves.length, options);
+      return noteProgress(job, last, outcome, options);
     case "refused":
       return isDirectoryAway(outcome.error) ? "unavailable" : "conflict";
     case "unknown-outcome":
@@ -117,12 +118,16 @@ function moveOf({ id, selector: { from } }: Job, tenant: string, targets: readon
 async function noteProgress(
   job: Job,
   cursor: string,
-  moved: number,
+  batch: Extract<MoveBatchOutcome, { kind: "moved" }>,
   { directory, logger }: MoveJobOptions,
 ): Promise<BatchEnd> {
+  const moved = batch.moves.length;
+  const kept = batch.blocked.map(({ tenant }) => tenant);
+  const blocked = { count: job.blocked + kept.length, tenants: [...job.blockedTenants, ...kept] };
   try {
-    await directory.updateJob({ id: job.id, moved: job.moved + moved, cursor });
-    logger.debug("move-job-batch", { job: job.id, moved, cursor });
+    const progress = { id: job.id, moved: job.moved + moved, cursor };
+    await directory.updateJob(kept.length === 0 ? progress : { ...progress, blocked });
+    logger.debug("move-job-batch", { job: job.id, moved, blocked: kept.length, cursor });
     return "moved";
   } catch (error) {
     // The job was aborted or another node leads: the next reading of it tells. Else the batch is done again (I2).
@@ -132,14 +137,14 @@ async function noteProgress(
 
 /** Ends the job as done, or as failed for a reason. */
 async function endJob(job: Job, { directory, logger }: MoveJobOptions, error?: string): Promise<BatchEnd> {
-  const { id, moved } = job;
+  const { id, moved, blocked } = job;
   try {
     await directory.updateJob(error === undefined ? { id, state: "done" } : { id, state: "failed", error });
   } catch (thrown) {
     // Aborted meanwhile, or another node leads: the job is theirs.
     return isProtocolError(thrown) && thrown.code === "conflict" ? "ended" : "unavailable";
   }
-  if (error === undefined) logger.info("move-job-done", { job: id, moved });
+  if (error === undefined) logger.info("move-job-done", { job: id, moved, blocked });
   else logger.error("move-job-failed", { job: id, moved, reason: error });
   return "ended";
 }

@@ -1,11 +1,12 @@
 // What an operator's request and a move job ask of the part that moves tenants.
 //
-// Spec: R22, R24. Design: "Moves".
+// Spec: R22, R24, L22. Design: "Moves".
 // I1  A move is done or not done: `unknown-outcome` only says that nobody could be asked yet, and names the move id by
 //     which the directory tells later (findMove).
 
 import type { ProtocolError } from "@moor/protocol";
 import type { MoveOrder } from "../directory/directory.ts";
+import type { BlockedMove } from "../directory/home-records.ts";
 import type { MadeMove, ShardId } from "../directory/records.ts";
 
 /** One move asked for. */
@@ -17,13 +18,18 @@ export interface MoveRequest {
   readonly reason: string;
   /** The job it is part of. */
   readonly job?: string;
+  /** Moves a home that L22 would keep on the default shard, too. Default false. */
+  readonly isForced?: boolean;
 }
 
 /** What a move came to. */
 export type MoveOutcome =
   /** Committed. `isAcked`: the new owner said in time that it knows. */
   | { readonly kind: "moved"; readonly move: MadeMove; readonly isAcked: boolean }
-  /** Certainly not made. Codes: tunnel_not_found, shard_not_found, conflict, directory_unavailable, directory_regressed. */
+  /**
+   * Certainly not made. Codes: tunnel_not_found, home_not_found, shard_not_found, move_blocked, conflict,
+   * directory_unavailable, directory_regressed.
+   */
   | { readonly kind: "refused"; readonly error: ProtocolError }
   /** The directory was lost in the middle and cannot be asked: `findMove(moveId)` tells once it is back. */
   | { readonly kind: "unknown-outcome"; readonly moveId: string };
@@ -34,12 +40,17 @@ export interface MoveBatchRequest {
   readonly actor: string;
   readonly reason: string;
   readonly job: string;
+  /** Default false. Spec L22. */
+  readonly isForced?: boolean;
 }
 
 /** What a batch came to. */
 export type MoveBatchOutcome =
-  /** `moves`: those made; tenants that were gone, elsewhere than `from` or already there are left out. */
-  | { readonly kind: "moved"; readonly moves: readonly MadeMove[] }
+  /**
+   * `moves`: those made; tenants that were gone, elsewhere than `from` or already there are left out. `blocked`: those
+   * that L22 kept.
+   */
+  | { readonly kind: "moved"; readonly moves: readonly MadeMove[]; readonly blocked: readonly BlockedMove[] }
   | { readonly kind: "refused"; readonly error: ProtocolError }
   | { readonly kind: "unknown-outcome" };
 

@@ -23,6 +23,8 @@ export class FakeFleet {
   readonly batchAtMs: number[] = [];
   readonly jobs = new Map<string, Job>();
   readonly states = new Map<string, ShardRecord["state"]>();
+  /** Tenants that L22 keeps where they are. */
+  readonly kept = new Set<string>();
   leader: string | undefined;
   /** What the next calls of these methods do instead. */
   readonly faults: { moveBatch?: () => MoveBatchOutcome; updateJob?: () => never; getJob?: () => never } = {};
@@ -56,7 +58,10 @@ export class FakeFleet {
       selector: { from: from as ShardId, to: to as ShardId },
       ratePerS,
       state: "running",
+      isForced: false,
       moved: 0,
+      blocked: 0,
+      blockedTenants: [],
       total: this.replica.tenantsOfShard(from, "", 10_000).length,
       cursor: null,
       actor: "operator",
@@ -99,11 +104,12 @@ export class FakeFleet {
       this.faults.getJob?.();
       return this.job(id);
     },
-    updateJob: async ({ id, ...progress }) => {
+    updateJob: async ({ id, blocked, ...progress }) => {
       this.faults.updateJob?.();
       const job = this.job(id);
       if (job.state !== "running") throw new ProtocolError("conflict");
-      return this.#setJob({ ...job, ...progress });
+      const kept = blocked === undefined ? {} : { blocked: blocked.count, blockedTenants: blocked.tenants };
+      return this.#setJob({ ...job, ...progress, ...kept });
     },
   };
 
@@ -132,9 +138,11 @@ export class FakeFleet {
   };
 
   /** What the directory makes of a batch: idempotent by move id, guarded by `from`. */
-  commit({ moves, actor, reason, job }: MoveBatchRequest): MoveBatchOutcome {
+  commit({ moves, actor, reason, job, isForced }: MoveBatchRequest): MoveBatchOutcome {
     const made: MadeMove[] = [];
-    for (const { moveId, tenant, from, to } of moves) {
+    const isKept = (move: { readonly tenant: string }) => isForced !== true && this.kept.has(move.tenant);
+    const blocked = moves.filter(isKept).map(({ tenant }) => ({ tenant, blockers: [] }));
+    for (const { moveId, tenant, from, to } of moves.filter((move) => !isKept(move))) {
       const before = this.placements.get(tenant);
       if (before === undefined || before.shard !== from || this.moves.some(({ id }) => id === moveId))
         continue;
@@ -157,7 +165,7 @@ export class FakeFleet {
     }
     this.moves.push(...made);
     if (made.length > 0) this.batchAtMs.push(this.runtime.monotonicMs());
-    return { kind: "moved", moves: made };
+    return { kind: "moved", moves: made, blocked };
   }
 
   #shard(id: string): ShardRecord {

@@ -1,6 +1,6 @@
 // A node's view of the directory that lags behind the truth by a set time, or not at all until it is let go on.
 
-import type { Change, KeyRecord, TunnelRecord } from "../../src/directory/directory.ts";
+import type { Change, HomeRecord, KeyRecord, TunnelRecord } from "../../src/directory/directory.ts";
 import type { VirtualRuntime } from "@moor/testkit";
 import { FakeReplica } from "./fake-replica.ts";
 
@@ -9,6 +9,7 @@ export class LaggingReplica extends FakeReplica {
   lagMs = 0;
   readonly #truth: FakeReplica;
   readonly #view = new Map<string, TunnelRecord>();
+  readonly #homes = new Map<string, HomeRecord>();
   readonly #revoked = new Set<string>();
   readonly #viewListeners = new Set<(change: Change) => void>();
   #stop: () => void;
@@ -39,7 +40,23 @@ export class LaggingReplica extends FakeReplica {
   }
 
   override placement(tenant: string) {
-    return this.#view.get(tenant)?.placement;
+    return (this.#view.get(tenant) ?? this.#homes.get(tenant))?.placement;
+  }
+
+  override home(id: string): HomeRecord | undefined {
+    return this.#homes.get(id);
+  }
+
+  override homeApps(home: string) {
+    return this.#truth.homeApps(home);
+  }
+
+  override serviceKeys() {
+    return this.#truth.serviceKeys();
+  }
+
+  override defaultShard() {
+    return this.#truth.defaultShard();
   }
 
   override keyByHash(hash: Uint8Array): KeyRecord | undefined {
@@ -73,10 +90,15 @@ export class LaggingReplica extends FakeReplica {
   /** A node that starts reads everything at once. */
   readAll(): void {
     for (const tunnel of this.#truth.allTunnels()) this.#view.set(tunnel.id, tunnel);
+    for (const home of this.#truth.allHomes()) this.#homes.set(home.id, home);
   }
 
   #apply(change: Change): void {
-    const tunnel = this.#truth.tunnel(change.id);
+    const [tunnel, home] = [this.#truth.tunnel(change.id), this.#truth.home(change.id)];
+    if (change.kind === "home" || change.kind === "placement") {
+      if (home === undefined) this.#homes.delete(change.id);
+      else this.#homes.set(change.id, home);
+    }
     if (change.kind === "tunnel" || change.kind === "placement") {
       if (tunnel === undefined) this.#view.delete(change.id);
       else this.#view.set(change.id, tunnel);

@@ -226,5 +226,6 @@ function nodeRecord(id: string): NodeRecord {
     roles: ["entry", "shard"],
     version: "0.1.0",
     state: "live",
+    startRevision: 1,
   };
 }

@@ -4,6 +4,7 @@
 
 import { textAt } from "../columns.ts";
 import { done, refused, type MutationFunction, type MutationSteps } from "../mutation-steps.ts";
+import { BLOCKED_NAMED_MAX } from "../records.ts";
 import { query, READ } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
 import { countTenants, jobHindrance, type LeaderClaim } from "./move-mutations.ts";
@@ -17,6 +18,8 @@ export interface CreateJob {
   readonly to: string;
   /** As text: moves a second may be a fraction. */
   readonly ratePerS: string;
+  /** Moves homes that L22 would keep, too. */
+  readonly isForced: boolean;
   readonly actor: string;
   readonly reason: string;
 }
@@ -26,6 +29,7 @@ export interface UpdateJob {
   readonly kind: "update-job";
   readonly id: string;
   readonly moved: number | null;
+  readonly blocked: { readonly count: number; readonly tenants: readonly string[] } | null;
   readonly cursor: string | null;
   readonly state: string | null;
   readonly error: string | null;
@@ -56,14 +60,17 @@ export const createJob: MutationFunction<CreateJob> = function* (job, ledger): M
   const total = yield* countTenants(job.from);
   const seq = ledger.change("job", job.id);
   const { id, from, to, ratePerS, actor, reason } = job;
-  yield query(WRITE.insertJob, [id, from, to, ratePerS, total, actor, reason, ledger.wallMs, seq]);
+  const isForced = job.isForced ? 1 : 0;
+  yield query(WRITE.insertJob, [id, from, to, ratePerS, total, actor, reason, ledger.wallMs, seq, isForced]);
   return done(yield query(READ.job, [id]));
 };
 
 export const updateJob: MutationFunction<UpdateJob> = function* (job, ledger): MutationSteps {
   const hindrance = yield* jobHindrance(job.id, job.leader, ledger);
   if (hindrance !== undefined) return hindrance;
-  yield query(WRITE.updateJob, [job.id, job.moved, job.cursor, job.state, job.error]);
+  const { id, moved, cursor, state, error, blocked } = job;
+  const named = blocked?.tenants.slice(0, BLOCKED_NAMED_MAX).join(" ") ?? null;
+  yield query(WRITE.updateJob, [id, moved, cursor, state, error, blocked?.count ?? null, named]);
   ledger.change("job", job.id);
   return done(yield query(READ.job, [job.id]));
 };

@@ -1,10 +1,11 @@
 // Moving tenants on somebody's order.
 //
-// Spec: R22. Design: "Moves".
+// Spec: R22, L22. Design: "Moves".
 // I1  A move id is made once: asked again, the move that was made is given.
 // I2  A step of a job is made only while that job runs and its asker leads.
 
 import { integerAt, textAt, valuesOf } from "../columns.ts";
+import type { MoveBlocker } from "../home-records.ts";
 import type { Ledger } from "../ledger.ts";
 import { insertRows, queriesIn } from "../multi-row.ts";
 import {
@@ -18,6 +19,7 @@ import {
 } from "../mutation-steps.ts";
 import { MOVE_COLUMNS, MOVES_SELECT, query, READ, type Row } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
+import { moveBlocked, moveBlockers } from "./move-gate.ts";
 import { placeTenants, TOKEN_FORMAT, type Assigned } from "./place-tenants.ts";
 
 /** One start of a node, as leader. */
@@ -41,13 +43,18 @@ export interface MoveTenants {
   readonly job: string | null;
   /** Who leads, where the moves are a step of a job. */
   readonly leader: LeaderClaim | null;
-  /** `one`: a tenant that cannot be moved is refused. `many`: it is left out. */
+  /** `one`: a tenant that cannot be moved is refused. `many`: it is left out, and named where L22 is why. */
   readonly mode: "one" | "many";
+  /** Moves homes that L22 would keep, too. */
+  readonly isForced: boolean;
 }
 
 type Order = MoveTenants["moves"][number];
 
-/** Gives the moves that were made, earlier ones asked for again included, as rows of READ.move. */
+/**
+ * Gives the moves that were made, earlier ones asked for again included, as rows of READ.move; behind them a row for
+ * each tenant that L22 kept: `blocked` is the tenant, `blockers` a JSON text of who blocks it.
+ */
 export const moveTenants: MutationFunction<MoveTenants> = function* (input, ledger): MutationSteps {
   if (input.leader !== null) {
     const hindrance = yield* jobHindrance(input.job ?? "", input.leader, ledger);
@@ -69,6 +76,11 @@ export const moveTenants: MutationFunction<MoveTenants> = function* (input, ledg
     if (obstacle !== undefined && input.mode === "one") return obstacle;
     if (obstacle === undefined) moving.set(move.tenant, move);
   }
+  const blocked = input.isForced ? new Map() : yield* blockedOf([...moving.values()], ledger);
+  for (const [tenant, blockers] of blocked) {
+    if (input.mode === "one") return moveBlocked(tenant, blockers);
+    moving.delete(tenant);
+  }
   const assigned = yield* placeTenants(
     [...moving.values()].map((move) => ({ tenant: move.tenant, shard: move.to, reason: "moved" })),
     ledger,
@@ -82,7 +94,11 @@ export const moveTenants: MutationFunction<MoveTenants> = function* (input, ledg
     ),
   );
   for (const row of rows) ledger.change("move", textAt(row, "id"));
-  return done([...made, ...rows]);
+  const kept = [...blocked].map(([tenant, blockers]) => ({
+    blocked: tenant,
+    blockers: JSON.stringify(blockers),
+  }));
+  return done([...made, ...rows, ...kept]);
 };
 
 /** Why a step of a job may not be made. */
@@ -108,12 +124,27 @@ function* targetRefusal(orders: readonly Order[]): Steps<MutationOutcome | undef
 }
 
 function obstacleOf(order: Order, shard: string | undefined): MutationOutcome | undefined {
-  if (shard === undefined) return refused("tunnel_not_found", "no such tunnel");
+  if (shard === undefined) {
+    const isTunnel = order.tenant.startsWith("tunnel_");
+    return isTunnel
+      ? refused("tunnel_not_found", "no such tunnel")
+      : refused("home_not_found", "no such home");
+  }
   if (shard === order.to) return refused("conflict", `the tenant is on shard ${shard} already`);
   if (order.from !== null && order.from !== shard) {
     return refused("conflict", `the tenant is on shard ${shard}, not on ${order.from}`);
   }
   return undefined;
+}
+
+/** Which of these may not be moved, and who keeps each: homes that would leave the default shard. Spec L22. */
+function* blockedOf(
+  orders: readonly Order[],
+  ledger: Ledger,
+): Steps<ReadonlyMap<string, readonly MoveBlocker[]>> {
+  const [row] = yield query(WRITE.defaultShard, []);
+  const leaving = orders.filter(({ to }) => to !== row?.["id"]).map(({ tenant }) => tenant);
+  return yield* moveBlockers(leaving, ledger);
 }
 
 function moveRow(

@@ -12,6 +12,7 @@ import { done, refused, type MutationFunction, type MutationSteps, type Steps } 
 import { choosePlacement } from "../placement-choice.ts";
 import { query } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
+import { electDefaultShard, usableDefaultShard } from "./default-shard.ts";
 import { liveShards, placeTenants } from "./place-tenants.ts";
 
 /** A node whose lease stood still for so long may lose its shards to another that names them. Milliseconds. */
@@ -60,13 +61,16 @@ export interface TryLead {
   readonly ttlMs: number;
 }
 
+/** Gives the start's own revision as a row. */
 export const registerNode: MutationFunction<RegisterNode> = function* (node, ledger): MutationSteps {
   for (const shard of node.shards) {
     const owner = yield* ownerInTheWay(shard.id, node.id, ledger);
     if (owner !== undefined) return refused("conflict", `shard ${shard.id} is run by node ${owner}`);
   }
   const { id, incarnation, internalUrl, roles, version } = node;
-  yield query(WRITE.upsertNode, [id, incarnation, internalUrl, roles, version, ledger.wallMs]);
+  const startRevision = ledger.takeRevision();
+  const { wallMs } = ledger;
+  yield query(WRITE.upsertNode, [id, incarnation, internalUrl, roles, version, wallMs, startRevision]);
   yield query(WRITE.upsertLease, [`node/${id}`, id, incarnation, ledger.wallMs]);
   yield query(WRITE.endLead, [id]);
   ledger.change("node", id);
@@ -82,7 +86,8 @@ export const registerNode: MutationFunction<RegisterNode> = function* (node, led
     yield query(WRITE.dropShard, [shard]);
     ledger.change("shard", shard);
   }
-  return done();
+  yield* electDefaultShard([...named], ledger);
+  return done([{ start_revision: startRevision }]);
 };
 
 /** The node that runs a shard and has neither left nor been silent; undefined when nobody is in the way. */
@@ -113,9 +118,13 @@ export const placeDropped: MutationFunction<PlaceDropped> = function* (_, ledger
   if (tenants.length === 0) return done();
   const live = yield* liveShards();
   if (live.length === 0) return done();
+  const home = yield* usableDefaultShard();
   const assignments = tenants.map((row) => {
     const tenant = textAt(row, "tenant");
-    return { tenant, shard: choosePlacement(tenant, live) ?? "", reason: "shard-dropped" };
+    // A home goes where every client follows it; a tunnel anywhere.
+    const isHome = !tenant.startsWith("tunnel_") && home !== undefined && live.includes(home);
+    const shard = isHome ? home : (choosePlacement(tenant, live) ?? "");
+    return { tenant, shard, reason: "shard-dropped" };
   });
   yield* placeTenants(assignments, ledger);
   return done(tenants);

@@ -11,6 +11,7 @@ import { query, type SqlValue } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
 import { TENANTS_PER_BATCH } from "./node-mutations.ts";
 import { placeTenants } from "./place-tenants.ts";
+import { mintFirstServiceKey, type NewServiceKey } from "./service-key-mutations.ts";
 
 /** A directory to be founded, unless it is already. */
 export interface FoundResidency {
@@ -19,6 +20,7 @@ export interface FoundResidency {
   readonly incarnation: string;
   readonly isCorrecting: boolean;
   readonly tokenKey: { readonly id: string; readonly sealedSecret: string };
+  readonly serviceKey: NewServiceKey;
 }
 
 /** The corrections switch to be set. */
@@ -62,6 +64,8 @@ export interface ImportResidency {
   readonly name: string;
   readonly incarnation: string;
   readonly isCorrecting: boolean;
+  /** Empty when the export names none. */
+  readonly defaultShard: string;
   readonly seq: number;
   readonly lastRevision: number;
 }
@@ -72,11 +76,12 @@ export const foundResidency: MutationFunction<FoundResidency> = function* (input
   if ((yield query(WRITE.anyTokenKey, [])).length > 0 || (yield query(WRITE.anyPlacement, [])).length > 0) {
     return refused("conflict", "an import into this directory was interrupted: import into a new one");
   }
-  const { name, incarnation, isCorrecting, tokenKey } = input;
-  yield query(WRITE.insertResidency, [name, incarnation, isCorrecting ? 1 : 0, 0, 0]);
+  const { name, incarnation, isCorrecting, tokenKey, serviceKey } = input;
+  yield query(WRITE.insertResidency, [name, incarnation, isCorrecting ? 1 : 0, 0, 0, ""]);
   const { id, sealedSecret } = tokenKey;
   yield query(WRITE.insertTokenKey, [id, sealedSecret, "sealing", ledger.wallMs, "foundation"]);
   ledger.change("token-key", id);
+  yield* mintFirstServiceKey(serviceKey, ledger);
   return done();
 };
 
@@ -121,7 +126,8 @@ export const importRows: MutationFunction<ImportRows> = function* (input, ledger
 
 export const importResidency: MutationFunction<ImportResidency> = function* (input, ledger): MutationSteps {
   if (ledger.head !== undefined) return refused("conflict", "the directory is not empty");
-  const { name, incarnation, isCorrecting, seq, lastRevision } = input;
-  yield query(WRITE.insertResidency, [name, incarnation, isCorrecting ? 1 : 0, seq, lastRevision]);
+  const { name, incarnation, isCorrecting, defaultShard, seq, lastRevision } = input;
+  const corrections = isCorrecting ? 1 : 0;
+  yield query(WRITE.insertResidency, [name, incarnation, corrections, seq, lastRevision, defaultShard]);
   return done();
 };

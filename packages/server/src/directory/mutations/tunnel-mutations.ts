@@ -4,7 +4,7 @@
 
 import { textAt } from "../columns.ts";
 import type { Ledger } from "../ledger.ts";
-import { done, refused, type MutationFunction, type MutationSteps } from "../mutation-steps.ts";
+import { done, refused, type MutationFunction, type MutationSteps, type Steps } from "../mutation-steps.ts";
 import { choosePlacement } from "../placement-choice.ts";
 import { query } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
@@ -75,12 +75,18 @@ export const deleteTunnel: MutationFunction<DeleteTunnel> = function* ({ id }, l
   const deleted = yield query(WRITE.deleteTunnel, [id]);
   if (deleted.length === 0) return refused("tunnel_not_found", "no such tunnel");
   yield query(WRITE.deletePlacement, [id]);
+  yield* forgetTunnel(id, ledger);
   const keys = yield query(WRITE.deleteTenantKeys, [id]);
   for (const key of keys) ledger.change("key", textAt(key, "id"));
   ledger.change("placement", id);
   ledger.change("tunnel", id);
   return done();
 };
+
+/** Takes a tunnel that is being deleted from the home that has it. Spec L26. */
+function* forgetTunnel(tunnel: string, ledger: Ledger): Steps<void> {
+  for (const home of yield query(WRITE.forgetTunnel, [tunnel])) ledger.change("home", textAt(home, "id"));
+}
 
 export const recordSeen: MutationFunction<RecordSeen> = function* ({ ids }, ledger: Ledger): MutationSteps {
   for (const id of ids) {

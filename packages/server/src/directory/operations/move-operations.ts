@@ -1,10 +1,11 @@
 // Moves and the jobs that make many of them, as the directory offers them.
 //
-// Spec: R22. Design: "Moves".
+// Spec: R22, L22. Design: "Moves".
 
 import { ProtocolError } from "@moor/protocol";
 import { randomHex, type Runtime } from "@moor/runtime";
-import type { Directory, Job, JobInput } from "../directory.ts";
+import { textAt } from "../columns.ts";
+import type { Directory, Job, JobInput, MoveBlocker, MovedTenants } from "../directory.ts";
 import type { MoveTenants } from "../mutations/move-mutations.ts";
 import { assertJobInput, assertMoveOrder, assertOrder, MOVES_PER_ORDER_MAX } from "../order-input.ts";
 import { pageByNumber } from "../page.ts";
@@ -24,16 +25,17 @@ export function mintMoveId(runtime: Pick<Runtime, "randomBytes">): string {
 /** Operations on moves. */
 export function moveOperations(parts: DirectoryParts): MoveOperations {
   const move = async (mutation: Omit<MoveTenants, "kind">) =>
-    (await parts.change({ kind: "move-tenants", ...mutation })).map(moveFromRow);
+    movedFromRows(await parts.change({ kind: "move-tenants", ...mutation }));
   return {
     async moveTenant(order) {
       assertOrder(order);
       assertMoveOrder(order);
-      const { moveId, tenant, to, from = null, actor, reason = "", job = null } = order;
-      const moves = [{ moveId, tenant, to, from }];
-      const [made] = await move({ moves, actor, reason, job, leader: null, mode: "one" });
-      if (made === undefined) throw new ProtocolError("tunnel_not_found");
-      return made;
+      const { moveId, tenant, to, from = null, actor, reason = "", job = null, isForced = false } = order;
+      const orders = [{ moveId, tenant, to, from }];
+      const fields = { actor, reason, job, isForced };
+      const { moves } = await move({ moves: orders, ...fields, leader: null, mode: "one" });
+      if (moves[0] === undefined) throw new ProtocolError("tunnel_not_found");
+      return moves[0];
     },
     async moveTenants(order) {
       assertOrder(order);
@@ -43,8 +45,8 @@ export function moveOperations(parts: DirectoryParts): MoveOperations {
       }
       for (const each of order.moves) assertMoveOrder(each);
       const moves = order.moves.map(({ moveId, tenant, to, from = null }) => ({ moveId, tenant, to, from }));
-      const { actor, reason = "", job } = order;
-      return move({ moves, actor, reason, job, leader: parts.leaderClaim(), mode: "many" });
+      const { actor, reason = "", job, isForced = false } = order;
+      return move({ moves, actor, reason, job, isForced, leader: parts.leaderClaim(), mode: "many" });
     },
     async findMove(moveId) {
       const [row] = await parts.store.read(query(READ.move, [moveId]));
@@ -66,15 +68,16 @@ export function jobOperations(parts: DirectoryParts): JobOperations {
   return {
     async createJob(input: JobInput) {
       assertJobInput(input);
-      const { selector, ratePerS, actor, reason = "" } = input;
+      const { selector, ratePerS, actor, reason = "", isForced = false } = input;
       const id = `job_${randomHex(parts.runtime, 12)}`;
-      const fields = { id, ...selector, ratePerS: String(ratePerS), actor, reason };
+      const fields = { id, ...selector, ratePerS: String(ratePerS), isForced, actor, reason };
       return onlyJob(await parts.change({ kind: "create-job", ...fields }));
     },
-    async updateJob({ id, moved = null, cursor = null, state = null, error = null }) {
+    async updateJob({ id, moved = null, blocked = null, cursor = null, state = null, error = null }) {
       if (error !== null) assertText("error", error, 0, 1_024);
       const leader = parts.leaderClaim();
-      return onlyJob(await parts.change({ kind: "update-job", id, moved, cursor, state, error, leader }));
+      const progress = { id, moved, blocked, cursor, state, error };
+      return onlyJob(await parts.change({ kind: "update-job", ...progress, leader }));
     },
     async getJob(id) {
       return onlyJob(await parts.store.read(query(READ.job, [id])));
@@ -92,6 +95,17 @@ export function jobOperations(parts: DirectoryParts): JobOperations {
       const note = `aborted by ${order.actor}${order.reason ? `: ${order.reason}` : ""}`;
       return onlyJob(await parts.change({ kind: "abort-job", id, note }));
     },
+  };
+}
+
+function movedFromRows(rows: readonly Row[]): MovedTenants {
+  const kept = rows.filter((row) => "blocked" in row);
+  return {
+    moves: rows.filter((row) => !("blocked" in row)).map(moveFromRow),
+    blocked: kept.map((row) => ({
+      tenant: textAt(row, "blocked"),
+      blockers: JSON.parse(textAt(row, "blockers")) as readonly MoveBlocker[],
+    })),
   };
 }
 

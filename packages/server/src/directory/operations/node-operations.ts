@@ -3,11 +3,13 @@
 // Design: "Liveness".
 
 import { ProtocolError } from "@moor/protocol";
+import { integerAt } from "../columns.ts";
 import type { Directory } from "../directory.ts";
 import { NODE_ROLES } from "../records.ts";
 import { rowsOf } from "../store.ts";
 import { assertText } from "../tunnel-input.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
+import { ensureServiceKey } from "./service-key-operations.ts";
 
 type NodeOperations = Pick<Directory, "registerNode" | "leaveNode" | "renewLeases" | "tryLead">;
 
@@ -20,7 +22,7 @@ export function nodeOperations(parts: DirectoryParts): NodeOperations {
     async registerNode(node) {
       const { id, incarnation, shards, internalUrl = "", roles = NODE_ROLES, version = "" } = node;
       assertText("version", version, 0, 64);
-      await parts.change({
+      const rows = await parts.change({
         kind: "register-node",
         id,
         incarnation,
@@ -31,6 +33,8 @@ export function nodeOperations(parts: DirectoryParts): NodeOperations {
       });
       parts.self = { id, incarnation };
       await placeDroppedTenants(parts);
+      await ensureServiceKey(parts);
+      return { startRevision: integerAt(rows[0], "start_revision") };
     },
     async leaveNode({ id, incarnation }) {
       await parts.change({ kind: "leave-node", id, incarnation });

@@ -1,6 +1,6 @@
-// The corrections switch and the ring of token keys, as the directory offers them.
+// The corrections switch, the default shard and the ring of token keys, as the directory offers them.
 //
-// Spec: R23, R25.
+// Spec: R23, R25, L22.
 
 import { randomHex } from "@moor/runtime";
 import { ProtocolError } from "@moor/protocol";
@@ -13,7 +13,12 @@ import type { DirectoryParts } from "./directory-parts.ts";
 
 type ResidencyOperations = Pick<
   Directory,
-  "setCorrections" | "addTokenKey" | "promoteTokenKey" | "retireTokenKey" | "listTokenKeys"
+  | "setCorrections"
+  | "setDefaultShard"
+  | "addTokenKey"
+  | "promoteTokenKey"
+  | "retireTokenKey"
+  | "listTokenKeys"
 >;
 
 /** Operations on the residency. */
@@ -28,6 +33,10 @@ export function residencyOperations(parts: DirectoryParts): ResidencyOperations 
     async setCorrections(isOn, order) {
       assertOrder(order);
       await parts.change({ kind: "set-corrections", isOn, actor: order.actor });
+    },
+    async setDefaultShard(shard, order) {
+      assertOrder(order);
+      await parts.change({ kind: "set-default-shard", shard });
     },
     async addTokenKey(order) {
       assertOrder(order);

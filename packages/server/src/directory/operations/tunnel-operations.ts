@@ -5,9 +5,10 @@
 
 import { parseTunnelId, ProtocolError, type TunnelId } from "@moor/protocol";
 import { randomHex, invariant, type Runtime } from "@moor/runtime";
-import type { Directory, TunnelKeyKind } from "../directory.ts";
-import { mintKey, type MintedKey } from "../keys.ts";
+import type { CreatedTunnel, Directory, TunnelInput } from "../directory.ts";
+import { mintKey, type KeyKind, type MintedKey } from "../keys.ts";
 import type { NewKey } from "../mutations/key-mutations.ts";
+import type { CreateTunnel } from "../mutations/tunnel-mutations.ts";
 import { assertKeyLabel, assertTunnelInput, completeTunnelInput } from "../tunnel-input.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
 
@@ -19,19 +20,12 @@ type KeyOperations = Pick<Directory, "createKey" | "revokeKey" | "listKeys">;
 
 /** Operations on tunnels. */
 export function tunnelOperations(parts: DirectoryParts): TunnelOperations {
-  const { replica, runtime } = parts;
+  const { replica } = parts;
   return {
     async createTunnel(input) {
-      assertTunnelInput(input);
-      const id = mintTunnelId(runtime);
-      const fields = completeTunnelInput(id, input);
-      const agent = mintKey("agent", runtime);
-      const connector = fields.access === "key" ? mintKey("connector", runtime) : null;
-      const keys = [newKey("agent", agent, "", runtime)];
-      if (connector !== null) keys.push(newKey("connector", connector, "", runtime));
-      await parts.change({ kind: "create-tunnel", id, ...fields, keys });
-      const tunnel = replica.mustHaveTunnel(id);
-      return { tunnel, agentKey: agent.key, connectorKey: connector?.key ?? null };
+      const { mutation, created } = newTunnel(input, parts);
+      await parts.change(mutation);
+      return created();
     },
     async updateTunnel(id, fields) {
       assertTunnelInput(fields);
@@ -76,6 +70,25 @@ export function keyOperations(parts: DirectoryParts): KeyOperations {
   };
 }
 
+/** The mutation that makes a tunnel, and what was made once it is committed. */
+export function newTunnel(
+  input: TunnelInput,
+  { replica, runtime }: Pick<DirectoryParts, "replica" | "runtime">,
+): { readonly mutation: CreateTunnel; readonly created: () => CreatedTunnel } {
+  assertTunnelInput(input);
+  const id = mintTunnelId(runtime);
+  const fields = completeTunnelInput(id, input);
+  const agent = mintKey("agent", runtime);
+  const connector = fields.access === "key" ? mintKey("connector", runtime) : null;
+  const keys = [newKey("agent", agent, "", runtime)];
+  if (connector !== null) keys.push(newKey("connector", connector, "", runtime));
+  const keysMade = { agentKey: agent.key, connectorKey: connector?.key ?? null };
+  return {
+    mutation: { kind: "create-tunnel", id, ...fields, keys },
+    created: () => ({ tunnel: replica.mustHaveTunnel(id), ...keysMade }),
+  };
+}
+
 /** `tunnel_` and 32 hexadecimal digits. Spec T1. */
 function mintTunnelId(runtime: Runtime): TunnelId {
   const id = parseTunnelId(`tunnel_${randomHex(runtime, 16)}`);
@@ -83,7 +96,8 @@ function mintTunnelId(runtime: Runtime): TunnelId {
   return id;
 }
 
-function newKey(kind: TunnelKeyKind, minted: MintedKey, label: string, runtime: Runtime): NewKey {
+/** A minted key as it is kept. */
+export function newKey(kind: KeyKind, minted: MintedKey, label: string, runtime: Runtime): NewKey {
   return {
     id: `key_${randomHex(runtime, 12)}`,
     kind,

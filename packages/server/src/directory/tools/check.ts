@@ -6,7 +6,21 @@ import { integerAt } from "../columns.ts";
 import type { DirectoryCheck } from "../directory.ts";
 import type { Read, ToolStore } from "./tool-store.ts";
 
-const TABLES = ["tunnels", "keys", "placements", "token_keys", "shards", "nodes", "moves", "jobs", "changes"];
+const TABLES = [
+  "tunnels",
+  "homes",
+  "home_apps",
+  "enrolments",
+  "keys",
+  "placements",
+  "token_keys",
+  "service_keys",
+  "shards",
+  "nodes",
+  "moves",
+  "jobs",
+  "changes",
+];
 /** Most problems that are listed. Count. */
 const PROBLEMS_MAX = 100;
 /** Rows listed of one problem. Count. */
@@ -15,13 +29,49 @@ const NAMED_MAX = 20;
 /** Statements whose every row is a problem, named by its column `id`. */
 const PROBLEMS: readonly { readonly sql: string; readonly say: (id: string) => string }[] = [
   {
-    sql: `select tenant as id from placements where tenant like 'tunnel_%'
+    sql: `select tenant as id from placements where substr(tenant, 1, 7) = 'tunnel_'
       and not exists (select 1 from tunnels where tunnels.id = placements.tenant)`,
     say: (id) => `${id} is placed, and there is no such tunnel`,
   },
   {
     sql: "select id from tunnels where not exists (select 1 from placements where placements.tenant = tunnels.id)",
     say: (id) => `tunnel ${id} is placed nowhere`,
+  },
+  {
+    sql: `select tenant as id from placements where substr(tenant, 1, 7) <> 'tunnel_'
+      and not exists (select 1 from homes where homes.id = placements.tenant)`,
+    say: (id) => `${id} is placed, and there is no such home`,
+  },
+  {
+    sql: "select id from homes where not exists (select 1 from placements where placements.tenant = homes.id)",
+    say: (id) => `home ${id} is placed nowhere`,
+  },
+  {
+    sql: `select id from homes where tunnel is not null
+      and not exists (select 1 from tunnels where tunnels.id = homes.tunnel)`,
+    say: (id) => `home ${id} has a tunnel that is gone`,
+  },
+  {
+    sql: "select min(id) as id from homes where tunnel is not null group by tunnel having count(*) > 1",
+    say: (id) => `home ${id} shares its tunnel with another home`,
+  },
+  {
+    sql: "select id from home_apps where not exists (select 1 from homes where homes.id = home_apps.home)",
+    say: (id) => `app ${id} was seen at no home`,
+  },
+  {
+    sql: "select id from enrolments where not exists (select 1 from homes where homes.id = enrolments.home)",
+    say: (id) => `enrolment code ${id} belongs to no home`,
+  },
+  {
+    sql: `select id from keys where kind in ('app', 'extension')
+      and not exists (select 1 from homes where homes.id = keys.tenant)`,
+    say: (id) => `token ${id} belongs to no home`,
+  },
+  {
+    sql: `select default_shard as id from residency where default_shard <> ''
+      and not exists (select 1 from shards where shards.id = residency.default_shard)`,
+    say: (id) => `the default shard ${id} is not known`,
   },
   {
     sql: `select id from keys where kind in ('agent', 'connector')
@@ -83,5 +133,14 @@ async function numberProblems(read: Read): Promise<readonly string[]> {
   const [keys] = await read("select count(*) as sealing from token_keys where state = 'sealing'");
   const sealing = Number(keys?.["sealing"]);
   if (sealing !== 1) problems.push(`${sealing} token keys seal; one has to`);
+  const [services] = await read(
+    `select coalesce(sum(case when state = 'active' then 1 else 0 end), 0) as signing, count(*) as total
+      from service_keys`,
+  );
+  // None at all: a directory that no node of this version has opened yet.
+  const signing = Number(services?.["signing"]);
+  if (signing !== 1 && Number(services?.["total"]) > 0) {
+    problems.push(`${signing} service keys sign; one has to`);
+  }
   return problems;
 }

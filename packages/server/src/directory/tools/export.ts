@@ -49,10 +49,10 @@ export function exportDirectory(
 async function readHeader(read: Read, runtime: Runtime): Promise<ExportHeader> {
   const [row] = await read(READ.head);
   if (row === undefined) throw new ProtocolError("conflict", { message: "the directory is not founded" });
-  const { name, incarnation, isCorrecting, seq, lastRevision } = headFromRow(row);
+  const { name, incarnation, isCorrecting, defaultShard, seq, lastRevision } = headFromRow(row);
   const atMs = Math.trunc(runtime.wallMs());
-  const position = { residency: name, incarnation, corrections: isCorrecting, seq, lastRevision, atMs };
-  return { moor: "directory-export", version: 1, ...position };
+  const position = { incarnation, corrections: isCorrecting, defaultShard, seq, lastRevision, atMs };
+  return { moor: "directory-export", version: 1, residency: name, ...position };
 }
 
 async function putTable(

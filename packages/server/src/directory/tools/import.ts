@@ -82,6 +82,7 @@ export async function importDirectory(
     name: header.residency,
     incarnation: randomHex(runtime, 8),
     isCorrecting: header.corrections,
+    defaultShard: header.defaultShard ?? "",
     seq: header.seq,
     lastRevision: header.lastRevision,
   });
@@ -101,7 +102,7 @@ async function assertEmpty(store: ToolStore): Promise<void> {
 }
 
 function valuesToImport(table: ExportedTable, row: Readonly<Record<string, SqlValue>>): SqlValue[] {
-  const written = { ...row, ...table.atImport?.(row) };
+  const written = { ...table.added, ...row, ...table.atImport?.(row) };
   return table.columns.map((column) => written[column] ?? null);
 }
 
