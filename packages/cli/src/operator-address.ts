@@ -2,6 +2,7 @@
 // the operator.json in its data directory.
 //
 // I1  The token comes from the environment or a file, never from the command line, and goes in clear text to loopback only.
+// I2  No message holds any part of it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +54,10 @@ export function findOperator(
       "the token of the operator listener named by --operator",
     );
   }
-  return { url: checkUrl("--operator", options.operator), token: new Secret(token.trim()) };
+  return {
+    url: checkUrl("--operator", options.operator),
+    token: checkToken("MOOR_OPERATOR_TOKEN", token.trim()),
+  };
 }
 
 function readOperatorFile(dataDir: string): OperatorAddress {
@@ -69,7 +73,7 @@ function readOperatorFile(dataDir: string): OperatorAddress {
     );
   }
   const { url, token } = parseOperatorFile(path, text);
-  return { url: checkUrl(path, url), token: new Secret(token) };
+  return { url: checkUrl(path, url), token: checkToken(path, token) };
 }
 
 function parseOperatorFile(path: string, text: string): { readonly url: string; readonly token: string } {
@@ -83,6 +87,16 @@ function parseOperatorFile(path: string, text: string): { readonly url: string; 
     // Falls through: both ways of being wrong are told alike.
   }
   throw new ConfigError(path, "no operator URL and token", "the file that a running node writes");
+}
+
+/** What cannot be a header value would be repeated by whoever refuses to send it. */
+function checkToken(option: string, text: string): Secret {
+  if (/^[\x21-\x7e]+$/.test(text)) return new Secret(text);
+  throw new ConfigError(
+    option,
+    "a token with spaces, line breaks or other characters",
+    "the operator token alone",
+  );
 }
 
 function checkUrl(option: string, text: string): string {

@@ -1,9 +1,10 @@
 // The CLI's parts: default folder, options, where the operator listener is found, files for keys.
 
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { createTempDir } from "@moor/testkit";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { commandName } from "../src/command-name.ts";
 import { defaultDataDir } from "../src/data-dir.ts";
 import { findOperator } from "../src/operator-address.ts";
@@ -11,6 +12,8 @@ import { durationOption, integerOption, keyIdOption, tunnelIdOption } from "../s
 import { redactKeys } from "../src/redact.ts";
 import { claimSecretFile } from "../src/secret-file.ts";
 import { nextSignal } from "../src/signals.ts";
+import { startFakeOperator } from "./fake-operator.ts";
+import { runInProcess } from "./run-in-process.ts";
 
 const KEY = `moor_agent_${"k".repeat(43)}_abcdef`;
 
@@ -94,6 +97,42 @@ test("--operator needs a token from the environment, and sends it in clear to lo
   ]) {
     expect(() => findOperator({ operator }, env)).toThrow(/^--operator: got /);
   }
+});
+
+test("a token that cannot be sent is refused before it is, and no part of it is repeated", async () => {
+  const dir = await newDir();
+  for (const token of ["planted\ntoken", "planted token", "plänted", " "]) {
+    const env = { MOOR_OPERATOR_TOKEN: token };
+    const fromEnvironment = () => findOperator({ operator: "http://127.0.0.1:1" }, env);
+    expect(fromEnvironment).toThrow(/^MOOR_OPERATOR_TOKEN: got a token with/);
+    expect(fromEnvironment).not.toThrow(/pl.nted/);
+    writeFileSync(join(dir, "operator.json"), JSON.stringify({ url: "http://127.0.0.1:1", token }));
+    expect(() => findOperator({ data: dir })).toThrow(expect.objectContaining({ name: "ConfigError" }));
+  }
+});
+
+test.each(["{}", '{"tunnels":{},"next":null}', '{"tunnels":[]}', "[]", "null", '"text"'])(
+  "a list that is answered with %s is no answer of an operator listener",
+  async (json) => {
+    const { args } = await startFakeOperator(() => [200, JSON.parse(json)]);
+    const run = await runInProcess(["tunnel", "list", ...args]);
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("not one of an operator listener")]);
+  },
+);
+
+test("a file that a nearly full disk takes in pieces is written whole", async () => {
+  const { writeSync } = fs;
+  vi.spyOn(fs, "writeSync").mockImplementation((file: number, data: string) =>
+    writeSync(file, data.slice(0, 7)),
+  );
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const path = join(await newDir(), "agent.key");
+  claimSecretFile("--out", path).fill(KEY);
+  expect(readFileSync(path, "utf8")).toBe(`${KEY}\n`);
 });
 
 test("a key's file is new, the owner's only, and gone again when the key was not made", async () => {
