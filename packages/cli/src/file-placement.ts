@@ -2,8 +2,18 @@
 //
 // I1  Without force an existing file stays as it is, and none of the others is written.
 // I2  With force what was there is kept beside it as `.old`.
+// I3  When one cannot be placed, all are as they were before.
 
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { ConfigError, errorCodeOf } from "@moor/runtime";
 
 export interface PlacedFile {
@@ -28,15 +38,38 @@ export function placeFiles(
     );
   }
   const written: string[] = [];
+  const undo: (() => void)[] = [];
   try {
     for (const file of files) written.push(writeBeside(file));
-    for (const { path } of files) if (existsSync(path)) renameSync(path, `${path}.old`);
-    for (const { path } of files) linkSync(`${path}.new`, path); // unlike a rename it never replaces
+    for (const { path } of files) {
+      if (!existsSync(path)) continue;
+      renameSync(path, `${path}.old`);
+      undo.push(() => renameSync(`${path}.old`, path));
+    }
+    for (const { path } of files) {
+      place(`${path}.new`, path);
+      undo.push(() => rmSync(path));
+    }
   } catch (error) {
+    for (const step of undo.toReversed()) step();
     const code = errorCodeOf(error, "unusable");
     throw new ConfigError("--dir", `${files[0]?.path ?? ""} (${code})`, "a folder that can be written to");
   } finally {
     for (const path of written) rmSync(path, { force: true });
+  }
+}
+
+/** What a file system says that has no hard links. */
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
+
+/** Gives the file at `beside` its name `path`, which nothing has. */
+function place(beside: string, path: string): void {
+  try {
+    linkSync(beside, path); // Unlike a rename it never replaces.
+  } catch (error) {
+    if (!NO_LINKS.includes(errorCodeOf(error, ""))) throw error;
+    closeSync(openSync(path, "wx", 0o600)); // The name is claimed, so that the rename replaces nothing of anybody's.
+    renameSync(beside, path);
   }
 }
 
@@ -46,7 +79,7 @@ function writeBeside({ path, text, mode }: PlacedFile): string {
   rmSync(beside, { force: true });
   const file = openSync(beside, "wx", mode);
   try {
-    writeSync(file, text);
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
