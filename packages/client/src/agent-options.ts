@@ -5,8 +5,6 @@
 
 import {
   DEFAULT_CHANNEL,
-  isHopByHop,
-  isReservedHeader,
   parseChannelName,
   parseTunnelId,
   POLL_WAIT_MS_DEFAULT,
@@ -17,6 +15,7 @@ import {
 import { ConfigError, type Secret } from "@moor/runtime";
 import { parseEndpoint, parseHttpUrl, type Endpoint } from "./endpoint.ts";
 import { isHeaderName, isHeaderValue, utf8AsHeaderValue, type HeaderLine } from "./http/header-lines.ts";
+import { isOwnHeader } from "./targets/header-policy.ts";
 
 /** One MCP server behind the agent. */
 export interface ChannelOption {
@@ -154,7 +153,7 @@ function parseHeaderLines(option: string, lines: readonly HeaderLine[]): HeaderL
     if (!isHeaderValue(bytes)) {
       throw new ConfigError(option, `a value of ${name} with control characters`, "printable text");
     }
-    if (isReservedHeader(name) || isHopByHop(name) || /^(host|content-length)$/i.test(name)) {
+    if (isOwnHeader(name)) {
       throw new ConfigError(option, name, "a header that is not the agent's or the connection's own");
     }
     return [name, bytes];

@@ -57,6 +57,15 @@ verifies("R10", "configured extra headers cannot set any X-Tunnel header, nor th
   expect(refusal({ extraHeaders: [["X-Proxy-Route", "a"]] })).toBe("accepted");
 });
 
+verifies("T20", "static headers for MCP servers cannot be those of the agent's own client", () => {
+  for (const name of ["Host", "Content-Length", "Expect", "accept-encoding", "Transfer-Encoding"]) {
+    const mcpHeaders = [[name, "secret-marker"]] as const;
+    expect(refusal({ mcpHeaders }), name).toContain("--mcp-headers-file: got");
+    expect(refusal({ mcpHeaders })).not.toContain("secret-marker");
+  }
+  expect(refusal({ mcpHeaders: [["X-Api-Key", "a"]] })).toBe("accepted");
+});
+
 verifies("T25", "a key that cannot be a header value is refused without being shown", () => {
   for (const key of ["", "two words-marker", "line\nmarker", "é-marker"]) {
     const text = refusal({ key: new Secret(key) });

@@ -61,9 +61,14 @@ export function passedResponseHeaders(lines: readonly HeaderLine[]): HeaderBag {
   return bag;
 }
 
-function mayReachTarget(name: string, nominated: ReadonlySet<string>): boolean {
+/** Whether a header is the tunnel's, the connection's or the agent's own client's: nobody else sets it. */
+export function isOwnHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return !isHopByHop(lower) && !OWN.has(lower) && !isReservedHeader(lower) && !nominated.has(lower);
+  return isHopByHop(lower) || OWN.has(lower) || isReservedHeader(lower);
+}
+
+function mayReachTarget(name: string, nominated: ReadonlySet<string>): boolean {
+  return !isOwnHeader(name) && !nominated.has(name.toLowerCase());
 }
 
 function valuesOf(bag: HeaderBag, name: string): readonly string[] {
