@@ -36,17 +36,19 @@ export async function watchJob(first: JobJson, watch: JobWatch): Promise<JobJson
   const progress = new ProgressLine(output, runtime);
   let job = first;
   let reachedAtMs = runtime.monotonicMs();
-  for (;;) {
-    progress.show(job);
-    if (job.state !== "running") break;
-    await sleep(runtime, LOOK_INTERVAL_MS);
-    const seen = await look(job.id, watch, reachedAtMs);
-    if (seen === undefined) continue;
-    job = seen;
-    reachedAtMs = runtime.monotonicMs();
+  try {
+    for (;;) {
+      progress.show(job);
+      if (job.state !== "running") return job;
+      await sleep(runtime, LOOK_INTERVAL_MS);
+      const seen = await look(job.id, watch, reachedAtMs);
+      if (seen === undefined) continue;
+      job = seen;
+      reachedAtMs = runtime.monotonicMs();
+    }
+  } finally {
+    progress.end();
   }
-  progress.end();
-  return job;
 }
 
 /** The job, or undefined while the node may still come back. */

@@ -80,6 +80,15 @@ test("a node that is away for a while is asked again, one that stays away is giv
   expect(await ended).toBe(away);
 });
 
+test("what is said after a watch that failed begins on a line of its own", async () => {
+  const refused = new RefusedError("job_not_found", "no such job");
+  const watch = watching(true, () => Promise.reject(refused));
+  const ended = watch.ended.catch((error: unknown) => error);
+  await watch.runtime.advanceAsync(1_000);
+  expect(await ended).toBe(refused);
+  expect(watch.written.at(-1)).toBe("\n");
+});
+
 const lost = new RefusedError("directory_unavailable", "lost", { outcome: "unknown", move: "move_1" });
 const absent = new RefusedError("not_found", "no such move was made");
 const down = new RefusedError("directory_unavailable", "down");
