@@ -1,6 +1,7 @@
 // Requests to an operator listener (docs/protocol T1) and what their failures mean.
 //
 // I1  A redirect is never followed: it would carry the token elsewhere.
+// I2  What is not an operator listener's answer is refused as such, never taken for one.
 
 import { userInfo } from "node:os";
 import { RefusedError, UnreachableError } from "./exit-code.ts";
@@ -57,9 +58,10 @@ export class OperatorHttp {
       for (const [name, value] of Object.entries({ ...filter, after: cursor })) {
         if (value !== undefined) query.set(name, value);
       }
-      const page = await this.request<Record<string, unknown>>("GET", `${path}?${query.toString()}`);
-      items.push(...(page[member] as Item[]));
-      const next = page["next"] as string | null;
+      const page = await this.request<unknown>("GET", `${path}?${query.toString()}`);
+      const { [member]: found, next } = isObject(page) ? page : {};
+      if (!Array.isArray(found) || !(next === null || typeof next === "string")) throw foreign(200);
+      items.push(...(found as Item[]));
       if (next === null || limit !== undefined) return { items, next };
       cursor = next;
     }
@@ -110,6 +112,10 @@ function refusal(status: number, json: unknown): RefusedError {
   if (typeof code === "string" && typeof message === "string") {
     return new RefusedError(code, message, isObject(data) ? data : {});
   }
+  return foreign(status);
+}
+
+function foreign(status: number): RefusedError {
   return new RefusedError(`http_${status}`, "the answer is not one of an operator listener");
 }
 
@@ -125,10 +131,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** The system's own code, e.g. ECONNREFUSED. */
+/** The system's own code, e.g. ECONNREFUSED. Other messages are not repeated: they may hold what was sent. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown failure";
   if (error.name === "TimeoutError") return "no answer in time";
   const { cause } = error;
-  return cause instanceof Error && "code" in cause ? String(cause.code) : error.message;
+  return cause instanceof Error && "code" in cause ? String(cause.code) : error.name;
 }
