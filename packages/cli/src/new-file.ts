@@ -2,7 +2,7 @@
 //
 // I1  An existing file is never overwritten.
 
-import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { ConfigError, errorCodeOf } from "@moor/runtime";
 
 /** A file that is being written. */
@@ -24,7 +24,8 @@ export function openNewFile(option: string, path: string): NewFile {
     throw new ConfigError(option, got, "the path of a file that does not exist yet");
   }
   return {
-    write: (text) => void writeSync(file, text),
+    // Unlike writeSync it goes on where a nearly full disk took a part.
+    write: (text) => writeFileSync(file, text),
     finish: () => {
       fsyncSync(file);
       closeSync(file);
