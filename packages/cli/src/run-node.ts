@@ -1,7 +1,9 @@
-// Runs a node in this process until a signal: how `moor dev` and `moor serve` start, announce and end.
+// Runs a node in this process until it is told to leave: how `moor dev` and `moor serve` start, announce and end.
 //
-// I1  The first SIGTERM or SIGINT ends it politely with 0, within the grace; before it serves, at once.
-// I2  A second one ends it at once, with 1.
+// Spec: L24.
+// I1  The first SIGTERM or SIGINT, or an operator's order, ends it politely with 0; before it serves, a signal does so at
+//     once. SIGUSR2 is the same from a process that has taken over its port.
+// I2  A second signal hurries it: it gives up what it still waits for and ends with 1. A third ends it where it stands.
 // I3  A node whose identity another process took ends by itself, with 1.
 
 import type { MoorNode } from "@moor/server";
@@ -21,18 +23,45 @@ export interface NodeRun {
   readonly isQuiet: boolean;
 }
 
+/** Sent by a process that has taken over the port. */
+const TAKEN_OVER = "SIGUSR2";
+
+/** Longest time a node that was told twice takes to end. Milliseconds. */
+const HURRY_MS = 5_000;
+
+type LeaveCause = NodeJS.Signals | "replaced" | "ordered";
+
 /** Resolves when the node has ended. */
 export async function runNode({ start, announce, graceMs, isQuiet }: NodeRun): Promise<void> {
-  const signals = nextSignal(["SIGTERM", "SIGINT"]);
-  signals.onSecond(() => process.exit(EXIT_CODE.refused));
+  const signals = nextSignal(["SIGTERM", "SIGINT", TAKEN_OVER]);
+  const hurry = new AbortController();
+  signals.onFurther((count) => {
+    const stop = () => process.exit(EXIT_CODE.refused);
+    if (count > 2) stop();
+    setTimeout(stop, HURRY_MS).unref();
+    hurry.abort();
+  });
   const started = await Promise.race([start(), signals.first]);
   // Nothing has been promised to anybody yet, and a start may wait long for its database.
   if (typeof started === "string") process.exit(EXIT_CODE.done);
   announce(started);
-  const cause = await Promise.race([signals.first, started.replaced.then(() => "replaced" as const)]);
-  if (cause === "replaced") printMessage("Another process runs under this node's id: this one stops.");
-  else if (!isQuiet) printMessage("Stopping; once more to stop at once.");
-  await started.close({ graceMs });
+  const cause = await Promise.race<LeaveCause>([
+    signals.first,
+    started.replaced.then(() => "replaced"),
+    started.ordered.then(() => "ordered"),
+  ]);
+  sayWhy(cause, isQuiet);
+  await started.close({ graceMs, isTakenOver: cause === TAKEN_OVER, hurry: hurry.signal });
   signals.release();
-  if (cause === "replaced") process.exitCode = EXIT_CODE.refused;
+  if (cause === "replaced" || hurry.signal.aborted) process.exitCode = EXIT_CODE.refused;
+}
+
+function sayWhy(cause: LeaveCause, isQuiet: boolean): void {
+  if (cause === "replaced") {
+    return printMessage("Another process runs under this node's id: this one stops.");
+  }
+  if (isQuiet) return;
+  if (cause === "ordered") return printMessage("Stopping, as an operator has ordered.");
+  if (cause === TAKEN_OVER) return printMessage("Stopping: another process has taken over the port.");
+  printMessage("Stopping; once more to hurry, a third time to stop where it stands.");
 }

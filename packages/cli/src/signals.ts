@@ -1,11 +1,11 @@
-// Signals as events: the first asks for a graceful end, the second for an immediate one.
+// Signals as events: the first asks for a graceful end, further ones for a quicker one.
 
 /** A watch on signals; as long as it is not released, they do not end the process by themselves. */
 export interface SignalWatch {
   /** Resolves with the first signal. */
   readonly first: Promise<NodeJS.Signals>;
-  /** Runs once when another one follows. */
-  onSecond(run: () => void): void;
+  /** Runs whenever another one follows; `count` is 2 for the second signal. */
+  onFurther(run: (count: number) => void): void;
   /** Gives the signals back to Node. */
   release(): void;
 }
@@ -14,17 +14,17 @@ export interface SignalWatch {
 export function nextSignal(names: readonly NodeJS.Signals[]): SignalWatch {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let count = 0;
-  let runSecond: (() => void) | undefined;
+  let runFurther: ((count: number) => void) | undefined;
   const onSignal = (name: NodeJS.Signals) => {
     count += 1;
     if (count === 1) resolve(name);
-    else runSecond?.();
+    else runFurther?.(count);
   };
   for (const name of names) process.on(name, onSignal);
   return {
     first: promise,
-    onSecond: (run) => {
-      runSecond = run;
+    onFurther: (run) => {
+      runFurther = run;
     },
     release: () => {
       for (const name of names) process.off(name, onSignal);

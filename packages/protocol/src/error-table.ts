@@ -135,6 +135,11 @@ export const ERROR_TABLE = {
     "T3",
     "The node is over its memory budget; the call was not handed out.",
   ),
+  node_unreachable: unavailable(
+    "backoff",
+    "L24",
+    "The node that runs the shard cannot be reached from this one.",
+  ),
   node_draining: unavailable("now", "T11", "The node is leaving; another one answers at the same endpoint."),
   directory_unavailable: unavailable(
     "backoff",

@@ -40,6 +40,7 @@ export async function startBootstrapNode(options: NodeOptions, incarnation: Entr
     internalUrl: bootstrap.internalUrl,
     dataDir: options.dataDir,
     replaced: new Promise(() => {}),
+    ordered: new Promise(() => {}),
     close: ({ graceMs = CLOSE_GRACE_MS } = {}) => bootstrap.close(graceMs),
   };
 }

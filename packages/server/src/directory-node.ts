@@ -2,10 +2,13 @@
 //
 // Spec: T1, R22; design "Shape", "Moves". Invariants: those of node.ts.
 
+import { performance } from "node:perf_hooks";
 import type { Change, Directory, Replica } from "./directory/directory.ts";
 import { mintMoveId } from "./directory/operations/move-operations.ts";
 import { openDirectory, type DirectoryLocation } from "./directory/open-directory.ts";
 import { directoryKnowledge } from "./directory-knowledge.ts";
+import { createDrainDesk } from "./drains/drain-desk.ts";
+import { NodeDrain, type LeaveOrder } from "./drains/node-drain.ts";
 import type { SeenRecorder } from "./entry/seen-recorder.ts";
 import type { HttpListener } from "./http/http-listener.ts";
 import { LeaseRenewer } from "./liveness/lease-renewer.ts";
@@ -51,7 +54,7 @@ export async function startDirectoryNode(
     node = new DirectoryNode(options, incarnation, opened.directory, opened.replica);
     await node.start();
   } catch (error) {
-    await (node === undefined ? opened.directory.close() : node.close(0));
+    await (node === undefined ? opened.directory.close() : node.close({ graceMs: 0 }));
     throw error;
   }
   return {
@@ -61,7 +64,8 @@ export async function startDirectoryNode(
     internalUrl: node.internalUrl,
     dataDir: options.dataDir,
     replaced: node.replaced,
-    close: ({ graceMs = CLOSE_GRACE_MS } = {}) => node.close(graceMs),
+    ordered: node.ordered,
+    close: (order = {}) => node.close({ graceMs: CLOSE_GRACE_MS, ...order }),
   };
 }
 
@@ -76,6 +80,8 @@ class DirectoryNode {
   readonly #seen: SeenRecorder;
   readonly #network: NodeNetwork | undefined;
   readonly #core: NodeCore;
+  readonly #drain: NodeDrain;
+  readonly #drains: ReturnType<typeof createDrainDesk>;
   readonly #mover: Mover;
   readonly #leases: LeaseRenewer;
   readonly #leaseWatch: LeaseWatch;
@@ -112,6 +118,14 @@ class DirectoryNode {
             runtime,
             logger,
           });
+    this.#drain = this.#createDrain();
+    this.#drains = createDrainDesk({
+      selfNode: node.id,
+      drain: this.#drain,
+      nodeOf: (shard) => replica.shard(shard)?.node,
+      ask: (nodeId, head) => this.#core.reach.ask(nodeId, head),
+      logger,
+    });
     this.#core = this.#createCore(knowledge);
     this.#mover = createMover({
       directory,
@@ -141,6 +155,10 @@ class DirectoryNode {
     return this.#replaced.promise;
   }
 
+  get ordered(): Promise<void> {
+    return this.#drain.ordered;
+  }
+
   get endpoint(): string {
     const { publicUrl, host, publicTls } = this.#options;
     return publicUrl ?? listenerUrl(host, this.#publicListener?.port ?? 0, publicTls !== undefined);
@@ -161,21 +179,26 @@ class DirectoryNode {
     );
     await this.#openOperatorListener();
     this.#isReady = true;
+    this.#drain.ready();
     this.#logReady();
   }
 
-  close(graceMs: number): Promise<void> {
-    this.#closing ??= this.#leave(graceMs);
+  close(order: LeaveOrder): Promise<void> {
+    this.#closing ??= this.#leave(order);
     return this.#closing;
   }
 
-  async #leave(graceMs: number): Promise<void> {
+  async #leave(order: LeaveOrder): Promise<void> {
     const { logger, node } = this.#options;
     this.#isReady = false;
     this.#isLeaving = true;
     const { calls, polls } = this.#core.entry;
     logger.info("node-leaving", { node: node.id, callsHeld: calls.size, pollsHeld: polls.size });
-    await this.#core.entry.drain(graceMs);
+    await this.#drain.leave(order, {
+      stopAccepting: async () => this.#publicListener?.stopAccepting(),
+      finishCalls: (graceMs) => this.#core.entry.drain(graceMs),
+    });
+    this.#drain.close();
     await this.#publicListener?.close();
     this.#registrar?.stop();
     await this.#jobs.stop();
@@ -214,6 +237,29 @@ class DirectoryNode {
     });
   }
 
+  #createDrain(): NodeDrain {
+    const { node, dataDir, publicFd, runtime, logger } = this.#options;
+    return new NodeDrain({
+      node: node.id,
+      shards: node.shards.map(({ id }) => id),
+      dataDir,
+      links: () => this.#core.entry.links,
+      isServedMeanwhile: () => this.#isAnotherEntryInReach(),
+      isPortQueued: publicFd !== undefined,
+      busyMs: () => performance.eventLoopUtilization().active,
+      runtime,
+      logger,
+    });
+  }
+
+  /** Whether clients that dial the endpoint may get to another node now. */
+  #isAnotherEntryInReach(): boolean {
+    const reachable = new Set(this.#network?.reachable());
+    return this.#replica
+      .nodes()
+      .some(({ id, state, roles }) => state === "live" && roles.includes("entry") && reachable.has(id));
+  }
+
   #createCore(knowledge: ReturnType<typeof directoryKnowledge>["knowledge"]): NodeCore {
     const { node, runtime, logger } = this.#options;
     return new NodeCore({
@@ -229,7 +275,9 @@ class DirectoryNode {
           this.#wantTopology.add(peer);
           peer.send({ head: encodeTopology(this.#replica) });
         },
+        ...this.#drains.handlers,
       },
+      linkWatch: this.#drain,
       metrics: this.#metrics,
       settings: {
         corsOrigins: this.#options.corsOrigins ?? [],
@@ -278,6 +326,7 @@ class DirectoryNode {
       directory: this.#directory,
       replica: this.#replica,
       mover: this.#mover,
+      drains: this.#drains.desk,
       timeline: { timeline: (tenant) => this.#timeline(tenant) },
       leases: this.#leaseWatch,
       metrics: this.#metrics,
@@ -314,6 +363,7 @@ class DirectoryNode {
       for (const shard of this.#core.shards.values()) callsQueued += shard.gauges().callsQueued;
       return callsQueued;
     });
+    readAtScrape(this.#metrics.acceptRate, () => this.#drain.meter.acceptRate);
     readAtScrape(this.#metrics.callBytesHeld, () => this.#core.bodies.heldBytes);
   }
 

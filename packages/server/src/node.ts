@@ -6,6 +6,7 @@
 
 import { randomHex, type Runtime } from "@moor/runtime";
 import { startBootstrapNode } from "./bootstrap-node.ts";
+import type { LeaveOrder } from "./drains/node-drain.ts";
 import { startDirectoryNode } from "./directory-node.ts";
 import type { NodeOptions } from "./node-options.ts";
 import type { EntryId } from "./peer/peer-link.ts";
@@ -22,8 +23,10 @@ export interface MoorNode {
   readonly dataDir: string;
   /** Resolves when another process took this node's identity: this one owns nothing any more and is to be closed. */
   readonly replaced: Promise<void>;
-  /** Leaves politely: resolves when everything is closed. `graceMs` bounds the wait for held calls, default 70 s. */
-  close(options?: { readonly graceMs?: number }): Promise<void>;
+  /** Resolves when an operator has ordered this node to leave: it is to be closed, for somebody to start it anew. */
+  readonly ordered: Promise<void>;
+  /** Leaves politely: resolves when everything is closed. The grace is CLOSE_GRACE_MS by default. */
+  close(order?: Partial<LeaveOrder>): Promise<void>;
 }
 
 /** Starts a node. Throws ConfigError for what cannot be bound, opened or used. */

@@ -17,6 +17,7 @@ import type { MoveOutcome, MoveRequest, TimelineSource } from "../src/moves/move
 import { OperatorApi } from "../src/operator/operator-api.ts";
 import { readActor, type OperatorAnswer } from "../src/operator/operator-route.ts";
 import { FakeFleet } from "./support/fake-fleet.ts";
+import { idleParts } from "./support/operator-parts.ts";
 
 const TENANT = `tunnel_${"a".repeat(32)}`;
 const MOVE_ID = `move_${"b".repeat(32)}`;
@@ -56,6 +57,7 @@ beforeEach(() => {
       },
       moveBatch: async () => ({ kind: "unknown-outcome" }),
     },
+    drains: idleParts().drains,
     timeline: { timeline: (tenant) => timeline.timeline(tenant) },
     leases: {
       ageMs: (shard) => (shard === "s1" ? 1_234.5 : undefined),

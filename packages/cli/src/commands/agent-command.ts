@@ -108,7 +108,7 @@ async function runAgent(flags: AgentFlags): Promise<void> {
   const signals = nextSignal(["SIGTERM", "SIGINT"]);
   agent.start();
   const signal = await signals.first;
-  signals.onSecond(() => process.exit(EXIT_CODE.refused));
+  signals.onFurther(() => process.exit(EXIT_CODE.refused));
   logger.info("agent-stopping", { signal, inProgress: agent.status().inProgress });
   await agent.stop(flags.graceMs);
   signals.release();

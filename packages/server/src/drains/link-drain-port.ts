@@ -21,7 +21,10 @@ export interface LinkDrainPort {
   links(): number;
   /** Clients that have their hello_ok and whose close has not begun. */
   clients(): Iterable<LinkedClient>;
-  /** From now on an upgrade is answered 503 with Retry-After before its 101. Spec L24. */
+  /**
+   * From now on an upgrade is answered 503 with Retry-After before its 101. That the node is leaving refuses no upgrade by
+   * itself: where a successor has the port, dials are served until the listener closes. Spec L24.
+   */
   refuseDials(): void;
   /**
    * Begins to close up to `countMax` links whose close has not begun, those in their handshake too. Returns how many:

@@ -98,6 +98,8 @@ export interface Metrics {
   readonly commandsNotWritten: { inc(count?: number): void };
   readonly responses: { inc(type: ResponseTypeLabel, outcome: ResponseOutcome): void };
   readonly corrections: LabelledCounter<CorrectionOutcome>;
+  /** Links a second that a drain would count on. */
+  readonly acceptRate: Gauge;
   readonly directoryMutations: LabelledCounter<MutationOutcome>;
   readonly operatorRequests: LabelledCounter<StatusClass>;
   /** Ends of connections to other nodes, those that never became a link included. */
@@ -142,6 +144,7 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       "Polls at a shard that is not the owner.",
       CORRECTION_OUTCOMES,
     ),
+    acceptRate: gauge("moor_link_accept_rate", "Links a second this node would be asked to take in."),
     directoryMutations: labelled(
       "moor_directory_mutations_total",
       "Changes asked of the directory.",

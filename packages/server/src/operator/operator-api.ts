@@ -3,6 +3,7 @@
 // Spec: T1 (operator routes), T3.   I1  No answer is a redirect.
 
 import { ProtocolError } from "@moor/protocol";
+import { drainRoutes } from "./drain-routes.ts";
 import { fleetRoutes } from "./fleet-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { keyRoutes } from "./key-routes.ts";
@@ -20,6 +21,7 @@ export class OperatorApi {
       ...tunnelRoutes(options),
       ...keyRoutes(options),
       ...fleetRoutes(options),
+      ...drainRoutes(options),
       ...moveRoutes(options),
       ...jobRoutes(options),
       ...residencyRoutes(options),

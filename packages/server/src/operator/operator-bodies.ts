@@ -2,7 +2,14 @@
 //
 // Spec: T1.   A refusal names the field, never its value.
 
-import { parseResponseTimeout, parseTunnelId, ProtocolError, type TunnelId } from "@moor/protocol";
+import {
+  parseResponseTimeout,
+  parseTunnelId,
+  ProtocolError,
+  SPREAD_MS_MAX,
+  SPREAD_MS_MIN,
+  type TunnelId,
+} from "@moor/protocol";
 import { z } from "zod";
 import {
   ACCESS_MODES,
@@ -59,6 +66,13 @@ const jobBody = z
     message: "expected either to or spread",
   });
 
+const drainBody = z.object({
+  kind: z.literal("restart"),
+  spread_ms: z.int().min(SPREAD_MS_MIN).max(SPREAD_MS_MAX).optional(),
+  dry_run: z.boolean().optional(),
+  reason,
+});
+
 const reasonBody = z.object({ reason });
 
 const correctionsBody = z.object({ on: z.boolean(), reason });
@@ -106,6 +120,16 @@ export function parseJobBody(body: Uint8Array): {
 } {
   const { from, to, rate, reason: why } = parseBody(jobBody, body);
   return { selector: { from, to: to ?? "spread" }, ratePerS: rate, reason: why };
+}
+
+/** A body of `POST /v1/shards/{id}/drain`. */
+export function parseDrainBody(body: Uint8Array): {
+  readonly spreadMs: number | undefined;
+  readonly dryRun: boolean | undefined;
+  readonly reason: string | undefined;
+} {
+  const { spread_ms: spreadMs, dry_run: dryRun, reason: why } = parseBody(drainBody, body);
+  return { spreadMs, dryRun, reason: why };
 }
 
 /** A body that may only say why. */

@@ -4,11 +4,11 @@
 // I1  The file is readable by its owner only and replaced as a whole: a reader sees the old or the new one.
 // I2  The token is minted once per data directory; the URL is written anew at each start.
 
-import { readFileSync, renameSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret, type Runtime } from "@moor/runtime";
 import { mintKey, parseKey } from "../directory/keys.ts";
-import { writeDurableFile } from "../durable-file.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /** Name of the file in the data directory. */
 export const OPERATOR_FILE = "operator.json";
@@ -27,12 +27,8 @@ export function loadOperatorToken(dataDir: string, runtime: Pick<Runtime, "rando
 
 /** Writes the file. Throws what node:fs throws. */
 export function writeOperatorFile(dataDir: string, content: OperatorFile): void {
-  const path = join(dataDir, OPERATOR_FILE);
-  const draft = `${path}.new`;
-  // A draft of an earlier start may have another mode, which opening would keep.
-  rmSync(draft, { force: true });
-  writeDurableFile(draft, `${JSON.stringify({ url: content.url, token: content.token.reveal() })}\n`);
-  renameSync(draft, path);
+  const text = `${JSON.stringify({ url: content.url, token: content.token.reveal() })}\n`;
+  replaceFile(join(dataDir, OPERATOR_FILE), text);
 }
 
 function readToken(path: string): Secret | undefined {

@@ -13,6 +13,7 @@ import {
   type Replica,
 } from "../directory/directory.ts";
 import { PAGE_LIMIT_DEFAULT } from "../directory/page.ts";
+import type { DrainDesk } from "../drains/drain-desk.ts";
 import type { LeaseWatch } from "../liveness/lease-watch.ts";
 import type { Mover, TimelineSource } from "../moves/mover.ts";
 import type { Metrics } from "./metrics.ts";
@@ -51,6 +52,7 @@ export interface OperatorApiOptions {
   readonly directory: Directory;
   readonly replica: Replica;
   readonly mover: Mover;
+  readonly drains: DrainDesk;
   readonly timeline: TimelineSource;
   readonly leases: Pick<LeaseWatch, "ageMs" | "isLate">;
   readonly metrics: Pick<Metrics, "directoryMutations">;

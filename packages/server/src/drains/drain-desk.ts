@@ -1,0 +1,124 @@
+// Drains a shard wherever it runs: orders and reports go to its node, this one or another over the peer link.
+//
+// Spec: L24; design "Drains and restarts"; docs/protocol/peer-link.md (`drain`, `drain-report`).
+// I1  A node drains as a whole: the answer names every shard of it.
+// I2  Only the node that runs the shard acts; one that does not any more says so.
+
+import { ProtocolError } from "@moor/protocol";
+import type { Logger } from "@moor/runtime";
+import type { ShardId } from "../directory/directory.ts";
+import { read, type RawHead } from "../peer/peer-messages.ts";
+import type { Reply } from "../peer/peer-requests.ts";
+import type { NodeMessageHandler } from "../peer/peer-router.ts";
+import type { DrainForecast, DrainReport } from "./drain-report.ts";
+import type { NodeDrain } from "./node-drain.ts";
+
+/** An operator's order. */
+export interface DrainOrder {
+  readonly shard: ShardId;
+  /** Instead of the planned spread. Milliseconds, SPREAD_MS_MIN–SPREAD_MS_MAX. */
+  readonly spreadMs: number | undefined;
+  /** Only says what would be done. */
+  readonly isDryRun: boolean;
+  readonly actor: string;
+  readonly reason: string;
+}
+
+/** What the operator API asks. */
+export interface DrainDesk {
+  /** Tells the shard's node to leave. Rejects with `shard_not_found`, `conflict` (nobody runs it) or `node_unreachable`. */
+  order(order: DrainOrder): Promise<DrainForecast>;
+  /** The report of the newest drain that the shard's node knows of. Rejects as `order`, and with `not_found`. */
+  report(shard: ShardId): Promise<DrainReport>;
+}
+
+export interface DrainDeskOptions {
+  readonly selfNode: string;
+  readonly drain: Pick<NodeDrain, "order" | "foretell" | "report">;
+  /** The node that runs a shard: empty = none, undefined = there is no such shard. */
+  readonly nodeOf: (shard: ShardId) => string | undefined;
+  readonly ask: (nodeId: string, head: RawHead) => Promise<Reply>;
+  readonly logger: Logger;
+}
+
+/** A desk, and what other nodes' desks ask of this one. */
+export function createDrainDesk(options: DrainDeskOptions): {
+  readonly desk: DrainDesk;
+  readonly handlers: Readonly<Record<string, NodeMessageHandler>>;
+} {
+  const { drain } = options;
+  return {
+    desk: {
+      order: async (order) => {
+        const { shard, spreadMs, isDryRun, actor, reason } = order;
+        const node = nodeOf(options, shard);
+        if (node === options.selfNode) return carryOut(options, order);
+        const head = { t: "drain", shard, spreadMs, isDryRun, actor, reason };
+        return (await ask(options, node, head, "forecast")) as unknown as DrainForecast;
+      },
+      report: async (shard) => {
+        const node = nodeOf(options, shard);
+        if (node === options.selfNode) return known(drain.report());
+        const report = await ask(options, node, { t: "drain-report", shard }, "report");
+        return report as unknown as DrainReport;
+      },
+    },
+    handlers: {
+      drain: (_peer, { head }, reply) => {
+        const isOurs = options.nodeOf(read.shard(head)) === options.selfNode;
+        reply({ t: "drain-reply", forecast: isOurs ? carryOut(options, readOrder(head)) : null });
+      },
+      "drain-report": (_peer, _message, reply) =>
+        reply({ t: "drain-report-reply", report: drain.report() ?? null }),
+    },
+  };
+}
+
+function carryOut({ drain, logger }: DrainDeskOptions, order: DrainOrder): DrainForecast {
+  const { shard, spreadMs, isDryRun, actor, reason } = order;
+  if (isDryRun) return drain.foretell(spreadMs);
+  logger.info("drain-ordered", { shard, spreadMs, actor, reason });
+  return drain.order(spreadMs);
+}
+
+function nodeOf({ nodeOf: find }: DrainDeskOptions, shard: ShardId): string {
+  const node = find(shard);
+  if (node === undefined) throw new ProtocolError("shard_not_found");
+  if (node === "") throw new ProtocolError("conflict", { message: `no node runs ${shard}` });
+  return node;
+}
+
+async function ask(
+  options: DrainDeskOptions,
+  node: string,
+  head: RawHead,
+  member: "forecast" | "report",
+): Promise<RawHead> {
+  const reply = await options.ask(node, head);
+  if (reply === undefined) {
+    const message = `${node}, which runs ${String(head["shard"])}, cannot be reached from ${options.selfNode}`;
+    throw new ProtocolError("node_unreachable", { message });
+  }
+  if (reply.head[member] !== null) return read.object(reply.head, member);
+  if (member === "report") throw noReport();
+  throw new ProtocolError("conflict", { message: `${node} does not run ${String(head["shard"])} any more` });
+}
+
+function known<Value>(report: Value | undefined): Value {
+  if (report === undefined) throw noReport();
+  return report;
+}
+
+function noReport(): ProtocolError {
+  return new ProtocolError("not_found", { message: "no drain of it is known" });
+}
+
+function readOrder(head: RawHead): DrainOrder {
+  return {
+    shard: read.shard(head),
+    spreadMs: head["spreadMs"] === undefined ? undefined : read.number(head, "spreadMs"),
+    isDryRun: read.flag(head, "isDryRun"),
+    actor: read.text(head, "actor"),
+    reason: read.text(head, "reason"),
+  };
+}
