@@ -74,3 +74,6 @@ export const PEER_ANSWER_WAIT_MS = 5_000;
 
 /** How long a move waits for the new owner to say that it knows. Milliseconds. */
 export const MOVE_ACK_WAIT_MS = 2_000;
+
+/** How long after its TTL a written command may still be answered: a box acts within the TTL and may take its time. Milliseconds. */
+export const COMMAND_LATE_ANSWER_MS = 30_000;

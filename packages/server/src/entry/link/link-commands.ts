@@ -1,0 +1,189 @@
+// Commands of apps and one-shots that have no ending yet: from submission to result or outcome.
+//
+// Spec: L20, L31, L33; link-ports.ts I2, I5, I6.
+// I1  A command has one ending. `expired` and `not_delivered` are said only of what certainly was not acted on.
+// I2  What a shard gave back was never delivered: it goes to the owner within its TTL. What was sent and is not given back
+//     is only asked after again, never sent as new.
+// I3  A command whose owner is out of reach is held within its TTL.
+
+import type { AppInstance, CommandId, HomeId } from "@moor/protocol";
+import type { Runtime } from "@moor/runtime";
+import type { ShardId } from "../../directory/directory.ts";
+import type { CommandEnding, HomeShardPort, SubmissionId } from "../../peer/link-ports.ts";
+import { COMMAND_LATE_ANSWER_MS, OWNER_HOPS_MAX } from "../../server-limits.ts";
+import type { EntryId } from "../../peer/peer-link.ts";
+import type { DueItem, DueWheel } from "./due-wheel.ts";
+import type { HomePlacements } from "./link-context.ts";
+
+/** How a command ended for whoever waits for it. */
+export type CommandEnd = Exclude<CommandEnding, { readonly kind: "not-owner" }>;
+
+/** Who waits for a command. */
+export interface CommandWaiter {
+  /** It stands in the box's socket. */
+  written(): void;
+  ended(end: CommandEnd): void;
+}
+
+/** A command as its app gives it. */
+export interface NewCommand {
+  readonly home: HomeId;
+  readonly id: CommandId;
+  readonly app: AppInstance | undefined;
+  readonly ttlMs: number;
+  readonly data: string;
+  readonly waiter: CommandWaiter;
+}
+
+export interface CommandTableOptions {
+  readonly entry: EntryId;
+  readonly runtime: Runtime;
+  readonly wheel: DueWheel<DueItem>;
+  readonly placements: Pick<HomePlacements, "best" | "learn">;
+  readonly shardPort: (shard: ShardId) => HomeShardPort | undefined;
+}
+
+/** A command without an ending. */
+export class OpenCommand implements DueItem {
+  wheelTick = 0;
+  readonly submission: SubmissionId;
+  readonly command: NewCommand;
+  readonly expiresAtMs: number;
+  readonly #table: CommandTable;
+  /** Where it was sent; undefined while it is held. */
+  port: HomeShardPort | undefined;
+  isWritten = false;
+  hops = 0;
+
+  constructor(table: CommandTable, submission: SubmissionId, command: NewCommand, expiresAtMs: number) {
+    this.#table = table;
+    this.submission = submission;
+    this.command = command;
+    this.expiresAtMs = expiresAtMs;
+  }
+
+  wake(nowMs: number): number | undefined {
+    return this.#table.lookAt(this, nowMs);
+  }
+}
+
+export class CommandTable {
+  readonly #options: CommandTableOptions;
+  readonly #open = new Map<SubmissionId, OpenCommand>();
+  #count = 0;
+
+  constructor(options: CommandTableOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Takes a command on. Its waiter may hear of its ending before this returns. */
+  submit(command: NewCommand): SubmissionId {
+    this.#count += 1;
+    const submission = `${this.#options.entry}-${this.#count.toString(36)}` as SubmissionId;
+    const nowMs = this.#options.runtime.monotonicMs();
+    const open = new OpenCommand(this, submission, command, nowMs + command.ttlMs);
+    this.#open.set(submission, open);
+    if (command.ttlMs <= 0) this.#end(open, { kind: "expired" });
+    else {
+      this.#options.wheel.add(open, open.expiresAtMs);
+      this.#send(open, false);
+    }
+    return submission;
+  }
+
+  /** Nobody waits any more. */
+  withdraw(submission: SubmissionId): void {
+    const open = this.#open.get(submission);
+    if (open === undefined || !this.#open.delete(submission)) return;
+    open.port?.withdrawCommand(open.command.home, submission);
+  }
+
+  written(submission: SubmissionId): void {
+    const open = this.#open.get(submission);
+    if (open === undefined || open.isWritten) return;
+    open.isWritten = true;
+    open.command.waiter.written();
+  }
+
+  ended(submission: SubmissionId, ending: CommandEnding): void {
+    const open = this.#open.get(submission);
+    if (open === undefined) return;
+    if (ending.kind !== "not-owner") return this.#end(open, ending);
+    const { placements } = this.#options;
+    const { home } = open.command;
+    if (ending.placement !== undefined) placements.learn(home, ending.placement);
+    if (open.isWritten) return this.#end(open, { kind: "unknown" });
+    const asked = open.port?.shard;
+    open.port = undefined;
+    open.hops += 1;
+    if (open.hops > OWNER_HOPS_MAX) return this.#end(open, { kind: "not-delivered", why: "busy" });
+    // Nothing newer is known than what led there: the news is on its way, and brings the command along.
+    if (placements.best(home)?.shard !== asked) this.#send(open, false);
+  }
+
+  /** Shards came within reach or went out of it, or run in another process than before. */
+  shardsChanged(shards: ReadonlySet<ShardId>): void {
+    for (const open of this.#open.values()) {
+      const shard = open.port?.shard ?? this.#options.placements.best(open.command.home)?.shard;
+      if (shard === undefined || shards.has(shard)) this.#send(open, open.port !== undefined);
+    }
+  }
+
+  /**
+   * A home was placed elsewhere: what is held goes there. What was sent is given back by the old owner, or was delivered;
+   * by one that is out of reach it is taken for delivered.
+   */
+  placementChanged(home: HomeId): void {
+    for (const open of this.#open.values()) {
+      if (open.command.home !== home) continue;
+      if (open.port === undefined) this.#send(open, false);
+      else if (this.#options.shardPort(open.port.shard) === undefined) this.#end(open, { kind: "unknown" });
+    }
+  }
+
+  /** Called by the wheel. */
+  lookAt(open: OpenCommand, nowMs: number): number | undefined {
+    if (!this.#open.has(open.submission)) return undefined;
+    if (nowMs < open.expiresAtMs) return open.expiresAtMs;
+    if (open.port === undefined && !open.isWritten) {
+      this.#end(open, { kind: "expired" });
+      return undefined;
+    }
+    const unknownAtMs = open.expiresAtMs + COMMAND_LATE_ANSWER_MS;
+    if (nowMs < unknownAtMs) return unknownAtMs;
+    open.port?.withdrawCommand(open.command.home, open.submission);
+    this.#end(open, { kind: "unknown" });
+    return undefined;
+  }
+
+  #send(open: OpenCommand, isAgain: boolean): void {
+    const { placements, shardPort, entry, runtime } = this.#options;
+    const { home, id, app, data } = open.command;
+    const placement = placements.best(home);
+    // What was sent is asked after where it was sent, wherever the home is now.
+    const shard = isAgain ? open.port?.shard : placement?.shard;
+    const port = shard === undefined ? undefined : shardPort(shard);
+    if (port === undefined || placement === undefined) return;
+    open.port = port;
+    const remainingMs = Math.max(0, open.expiresAtMs - runtime.monotonicMs());
+    port.submitCommand({
+      submission: open.submission,
+      entry,
+      home,
+      id,
+      app,
+      remainingMs,
+      data,
+      placement,
+      isAgain,
+    });
+  }
+
+  #end(open: OpenCommand, end: CommandEnd): void {
+    if (this.#open.delete(open.submission)) open.command.waiter.ended(end);
+  }
+}
