@@ -26,3 +26,57 @@ export {
 export { PollClient, type PollFailure, type PollResult, type PollWish } from "./poll-client.ts";
 export { createRawDump, type RawDump } from "./raw-dump.ts";
 export { judgeReadiness, type Readiness, type ReadinessFacts } from "./readiness.ts";
+export {
+  createAppLinkOn,
+  type AppCommand,
+  type AppLink,
+  type AppLinkListeners,
+  type AppLinkOptions,
+  type AppLinkPorts,
+  type BoxPresence,
+} from "./link/app-link.ts";
+export type { CommandEnding } from "./link/app-commands.ts";
+export { type BoxCommand, type CommandHandler } from "./link/box-commands.ts";
+export { createBoxLink, type BoxLink, type BoxLinkOptions, type BoxLinkPorts } from "./link/box-link.ts";
+export type { ClientLinkState } from "./link/client-link-state.ts";
+export type { CommandLog, LoggedCommand } from "./link/command-log.ts";
+export {
+  openFileCommandLog,
+  type CommandLogLimits,
+  type CommandLogWarning,
+  type FileCommandLogOptions,
+} from "./link/disk/file-command-log.ts";
+export { createFileRecordStore } from "./link/disk/file-record-store.ts";
+export type { VerifySignature } from "./link/ed25519.ts";
+export type { LinkClientWarning } from "./link/link-driver.ts";
+export {
+  linkUrl,
+  oneShotUrl,
+  parseLinkEndpoint,
+  type LinkEndpoint,
+  type LinkUrl,
+} from "./link/link-endpoint.ts";
+export type { LinkDialler, LinkSocket, SocketEnd, SocketSink } from "./link/link-socket.ts";
+export { createAppLink } from "./link/node-app-link.ts";
+export {
+  createBoxIdentityPem,
+  parseBoxIdentity,
+  verifyWithNode,
+  type BoxIdentity,
+} from "./link/node-ed25519.ts";
+export { createNodeOneShotHttp } from "./link/node-one-shot-http.ts";
+export type { OneShotAnswer, OneShotHttp, OneShotRequest } from "./link/one-shot-http.ts";
+export {
+  lookNow,
+  sendOnce,
+  type NowEnding,
+  type OnceEnding,
+  type OnceRequest,
+  type OneShotFailure,
+  type OneShotPorts,
+} from "./link/one-shot.ts";
+export { RawJson } from "./link/raw-json.ts";
+export { createMemoryRecordStore, type LinkRecordStore } from "./link/record-store.ts";
+export { createUptimeWakeSource } from "./link/uptime-wake-source.ts";
+export type { WakeKind, WakeSource } from "./link/wake-source.ts";
+export { createWsDialler, type TlsTrust } from "./link/ws-dialler.ts";

@@ -49,3 +49,16 @@ export { moveRound, type MovesMade } from "./fleet-moves.ts";
 export { startPlainAgent, type PlainAgent, type PlainAgentOptions } from "./fleet-plain-agent.ts";
 export { faultsOf, judgeFleet, NO_FAULTS, type FleetVerdict } from "./fleet-verdict.ts";
 export { errorOf, openOperator, OperatorClient, type OperatorReply } from "./operator-client.ts";
+export { Inbox } from "./inbox.ts";
+export { FakeLink, type ClientClose, type ClientFrame, type HelloOkWords } from "./fake-link.ts";
+export {
+  makeServiceKey,
+  startFakeLinkService,
+  type FakeDial,
+  type FakeLinkService,
+  type FakeLinkServiceOptions,
+  type FakeRequest,
+  type FakeServiceKey,
+} from "./fake-link-service.ts";
+export { makeLinkCertificates, type CertificateKind, type LinkCertificates } from "./link-certificates.ts";
+export { createMemoryCommandLog, type MemoryCommandLog } from "./memory-command-log.ts";

@@ -1,0 +1,163 @@
+// What a box and an app say before they are believed, and what they believe (L9, L10, L28–L30).
+
+import { createBoxIdentityPem, parseBoxIdentity, type VerifySignature, verifyWithNode } from "@moor/client";
+import { makeServiceKey, verifies, type FakeLink, type HelloOkWords } from "@moor/testkit";
+import { expect, test } from "vitest";
+import { createApp, HOME, IDENTITY, startBox, startService, stateOf, TOKEN } from "./link-kit.ts";
+
+verifies(["L28", "L6"], "a box proves its key, verifies hello_ok, and is online", async () => {
+  const service = await startService();
+  const { states } = startBox(service);
+  const dial = await service.dials.take();
+  expect([dial.host, dial.path]).toEqual(["moor.localhost", "/v1/box"]);
+  const link = dial.upgrade();
+  expect(await link.hello()).toMatchObject({ t: "hello", v: 1, home: HOME, caps: ["shard"] });
+  expect(await link.challenge(IDENTITY.publicKey)).toBe(true);
+  await link.welcome({ generation: "41" });
+  expect(await stateOf(states, "online")).toMatchObject({ host: "moor.localhost", generation: "41" });
+});
+
+verifies("L30", "an app says its token and instance, and is not challenged", async () => {
+  const service = await startService();
+  const { app, states } = createApp(service);
+  app.start();
+  const dial = await service.dials.take();
+  expect(dial.path).toBe("/v1/app");
+  const link = dial.upgrade();
+  expect(await link.hello()).toMatchObject({ home: HOME, token: TOKEN, app: "phone-1" });
+  await link.send(`{"t":"challenge","nonce":"${"A".repeat(43)}"}`);
+  await link.welcome();
+  await stateOf(states, "online");
+  expect(link.frames.size).toBe(0);
+});
+
+const REFUSED: readonly (readonly [why: string, words: HelloOkWords])[] = [
+  ["bad-signature", { isForged: true }],
+  ["wrong-host", { host: "other.moor.localhost" }],
+  ["wrong-host", { home: "cellar" }],
+  ["unknown-key", { by: makeServiceKey() }],
+];
+
+for (const [why, words] of REFUSED) {
+  verifies(
+    ["L10", "L29"],
+    `a hello_ok with ${Object.keys(words).join()} wrong is a failed dial: ${why}`,
+    async () => {
+      const service = await startService();
+      const { states } = startBox(service);
+      const link = (await service.dials.take()).upgrade();
+      await link.welcome(words);
+      expect(await stateOf(states, "refused")).toMatchObject({ why, host: "moor.localhost" });
+    },
+  );
+}
+
+verifies("L29", "a hello_ok that names a known key and is signed by another is refused", async () => {
+  const service = await startService();
+  const { states } = startBox(service);
+  const link = (await service.dials.take()).upgrade();
+  await link.welcome({ by: makeServiceKey(), key: service.key.id });
+  expect((await stateOf(states, "refused")).why).toBe("bad-signature");
+});
+
+verifies("L10", "until hello_ok has verified only hello and one proof are sent, whatever comes", async () => {
+  const service = await startService();
+  const { box, states, log } = startBox(service);
+  box.setNow({ temperature: 21 });
+  const link = (await service.dials.take()).upgrade();
+  await link.hello();
+  await link.send({ t: "ping" });
+  await link.send(`{"t":"cmd","id":"c1","ttl_ms":1000,"data":1,"app":"phone-1"}`);
+  expect(await link.challenge(IDENTITY.publicKey)).toBe(true);
+  await link.send(`{"t":"challenge","nonce":"${"A".repeat(43)}"}`);
+  expect(box.sendEvent("early")).toBe(false);
+  await link.welcome();
+  await stateOf(states, "online");
+  expect(await link.expect("now")).toEqual({ t: "now", data: { temperature: 21 } });
+  expect(log.written).toEqual([]);
+});
+
+verifies("L10", "frames and closes that come while a signature is checked wait for the verdict", async () => {
+  const verdict = Promise.withResolvers<boolean>();
+  const verify: VerifySignature = () => verdict.promise;
+  const service = await startService();
+  const { states, log } = startBox(service, { verify });
+  const link = (await service.dials.take()).upgrade();
+  await link.hello();
+  await link.welcome();
+  await link.send(`{"t":"cmd","id":"c1","ttl_ms":1000,"data":1,"app":"phone-1"}`);
+  await link.close(4421, "a.moor.localhost");
+  await link.closed;
+  expect(log.written).toEqual([]);
+  verdict.resolve(true);
+  // A 4421 after hello_ok is followed at once: the close was judged after the verdict.
+  await stateOf(states, "online");
+  expect((await service.dials.take()).host).toBe("a.moor.localhost");
+  expect(log.written).toContain("c1");
+});
+
+verifies(
+  "L10",
+  "a close that came with a signature that fails is a bad signature, not a redirect",
+  async () => {
+    const verdict = Promise.withResolvers<boolean>();
+    const service = await startService();
+    const { states } = startBox(service, { verify: () => verdict.promise });
+    const link = (await service.dials.take()).upgrade();
+    await link.welcome();
+    await link.close(4421, "a.moor.localhost");
+    await link.closed;
+    verdict.resolve(false);
+    expect(await stateOf(states, "refused")).toMatchObject({ why: "bad-signature", host: "moor.localhost" });
+  },
+);
+
+const MALFORMED: readonly (readonly [what: string, send: (link: FakeLink) => Promise<void>])[] = [
+  ["a binary message", (link) => link.sendBinary(Buffer.from("{}"))],
+  ["no JSON", (link) => link.send("hello")],
+  ["a nonce of the wrong length", (link) => link.send(`{"t":"challenge","nonce":"short"}`)],
+  ["a generation with a leading zero", (link) => link.welcome({ generation: "01" })],
+  ["a generation of 2^53", (link) => link.welcome({ generation: "9007199254740992" })],
+];
+
+for (const [what, send] of MALFORMED) {
+  verifies(["L27", "L28"], `${what} before hello_ok is a failed dial, before any signature`, async () => {
+    let checks = 0;
+    const verify: VerifySignature = (...parts) => {
+      checks += 1;
+      return verifyWithNode(...parts);
+    };
+    const service = await startService();
+    const { states } = startBox(service, { verify });
+    const link = (await service.dials.take()).upgrade();
+    await link.hello();
+    await send(link);
+    expect((await stateOf(states, "refused")).why).toBe("bad-frame");
+    expect((await link.closed).code).toBe(4400);
+    expect([checks, link.frames.size]).toEqual([0, 0]);
+  });
+}
+
+verifies(
+  "L29",
+  "a key learned from hello_ok verifies the next one, and a configured key still does",
+  async () => {
+    const service = await startService();
+    const next = makeServiceKey();
+    const { states, runtime } = startBox(service);
+    for (const words of [{ next_key: next.publicKey }, { by: next }, { by: service.key }, { by: next }]) {
+      const link = (await service.dials.take()).upgrade();
+      await link.welcome(words);
+      await stateOf(states, "online");
+      link.drop();
+      runtime.advance((await stateOf(states, "reconnecting")).waitMs);
+    }
+  },
+);
+
+test("another box's proof does not verify", async () => {
+  const service = await startService();
+  startBox(service, {}, { identity: parseBoxIdentity("--identity", createBoxIdentityPem()) });
+  const link = (await service.dials.take()).upgrade();
+  expect(await link.challenge(IDENTITY.publicKey)).toBe(false);
+});
