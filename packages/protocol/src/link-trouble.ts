@@ -24,8 +24,14 @@ function refusal(summary: string): LinkTroubleRow {
 /** The troubles of a link: before hello_ok a failed dial, after it a lost link. */
 export const LINK_TROUBLE = {
   dns: passing("The host's name has no address."),
-  connect: passing("The host cannot be reached."),
+  refused: passing("Nothing listens at the host's address."),
+  unreachable: passing("The host's network cannot be reached."),
+  connect: passing("The host cannot be reached, and the platform does not say why."),
   tls: passing("The secure connection broke before it was made."),
+  "tls-name": refusal("The host's certificate is for another name."),
+  "tls-untrusted": refusal("The issuer of the host's certificate is not trusted here."),
+  "tls-expired": refusal("The host's certificate has expired; or is this machine's clock wrong?"),
+  "tls-not-yet-valid": refusal("The host's certificate is not valid yet; or is this machine's clock wrong?"),
   certificate: refusal(
     "The host's certificate is not valid for its name now; is this machine's clock right?",
   ),
@@ -35,7 +41,7 @@ export const LINK_TROUBLE = {
   "no-hello-ok": passing("The host did not finish the handshake in time."),
   closed: passing("The link was closed before its handshake was done."),
   "bad-frame": refusal("The host sent something that is not a frame of the link."),
-  "wrong-host": refusal("The handshake was made for another host than the one dialled."),
+  "wrong-host": refusal("The handshake was made for another host or home than the one dialled for."),
   "unknown-key": refusal("The handshake is signed by a service key this client does not know."),
   "bad-signature": refusal("The handshake's signature is not valid."),
   protocol: refusal("The service could not read what this client sent."),
