@@ -99,6 +99,36 @@ test("spread goes to every live shard but the source, and to no other", async ()
   await runner.stop();
 });
 
+verifies("L22", "tenants that may not go are skipped, counted and named, and the rest is moved", async () => {
+  const { fleet, runtime } = fleetOf("s1", "s2");
+  fleet.fill("s1", 40);
+  for (const tenant of ["t003", "t030", "t039"]) fleet.kept.add(tenant);
+  const { id } = fleet.addJob("s1", "s2", 20);
+  const runner = runnerOf(fleet);
+  runner.start();
+  await runtime.advanceAsync(10_000);
+  expect(fleet.counts()).toEqual({ s1: 3, s2: 37 });
+  expect(fleet.job(id)).toMatchObject({
+    state: "done",
+    moved: 37,
+    blocked: 3,
+    blockedTenants: ["t003", "t030", "t039"],
+  });
+  await runner.stop();
+});
+
+verifies("L22", "a forced job skips nobody", async () => {
+  const { fleet, runtime } = fleetOf("s1", "s2");
+  fleet.fill("s1", 5);
+  fleet.kept.add("t003");
+  const { id } = fleet.addJob("s1", "s2", 20, true);
+  const runner = runnerOf(fleet);
+  runner.start();
+  await runtime.advanceAsync(10_000);
+  expect(fleet.job(id)).toMatchObject({ state: "done", moved: 5, blocked: 0 });
+  await runner.stop();
+});
+
 test.each(["draining", "down"] as const)(
   "a target that turns %s fails the job by name, and nobody goes there",
   async (state) => {

@@ -51,14 +51,14 @@ export class FakeFleet {
     for (let at = 0; at < count; at += 1) this.place(`t${String(at).padStart(3, "0")}`, shard);
   }
 
-  addJob(from: string, to: string, ratePerS: number): Job {
+  addJob(from: string, to: string, ratePerS: number, isForced = false): Job {
     const job: Job = {
       id: `job_${this.jobs.size + 1}`,
       kind: "move",
       selector: { from: from as ShardId, to: to as ShardId },
       ratePerS,
       state: "running",
-      isForced: false,
+      isForced,
       moved: 0,
       blocked: 0,
       blockedTenants: [],

@@ -17,6 +17,9 @@ export const SIGHTING_FRESH_MS = 3_600_000;
 /** Most apps remembered of one home. Count: a household's, with room for reinstalled ones. */
 export const HOME_APPS_MAX = 256;
 
+/** Most hellos noted in one transaction. Count. */
+export const SIGHTINGS_PER_WRITE_MAX = 500;
+
 /** Hellos to be noted, each home's box and each app at most once. */
 export interface RecordHomeSightings {
   readonly kind: "record-home-sightings";

@@ -8,6 +8,7 @@ import { parseHomeId, ProtocolError, type HomeId } from "@moor/protocol";
 import { invariant, randomHex, type Runtime } from "@moor/runtime";
 import type { Directory, HomeInput } from "../directory.ts";
 import { mintHomeToken } from "../keys.ts";
+import { SIGHTINGS_PER_WRITE_MAX } from "../mutations/home-sightings.ts";
 import { assertKeyLabel } from "../tunnel-input.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
 import { newKey, newTunnel } from "./tunnel-operations.ts";
@@ -22,9 +23,6 @@ type HomeOperations = Pick<
   | "createHomeToken"
   | "recordHomeSightings"
 >;
-
-/** Most hellos noted in one transaction. Count. */
-const SIGHTINGS_MAX = 500;
 
 /** Operations on homes. */
 export function homeOperations(parts: DirectoryParts): HomeOperations {
@@ -61,8 +59,8 @@ export function homeOperations(parts: DirectoryParts): HomeOperations {
       return { record, token: minted.key };
     },
     async recordHomeSightings(sightings) {
-      if (sightings.length > SIGHTINGS_MAX) {
-        const message = `at most ${SIGHTINGS_MAX} hellos are noted at once`;
+      if (sightings.length > SIGHTINGS_PER_WRITE_MAX) {
+        const message = `at most ${SIGHTINGS_PER_WRITE_MAX} hellos are noted at once`;
         throw new ProtocolError("invalid_request", { param: "sightings", message });
       }
       if (sightings.length > 0) await parts.change({ kind: "record-home-sightings", sightings });
