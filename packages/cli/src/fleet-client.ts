@@ -1,5 +1,6 @@
 // Speaks the operator API for the commands that look after shards, moves and what a residency shares.
 
+import type { DrainForecast, DrainReport } from "@moor/server/drains";
 import type { OperatorAddress } from "./operator-address.ts";
 import { OperatorHttp, type ListJson, type ListRequest } from "./operator-http.ts";
 
@@ -156,6 +157,24 @@ export class FleetClient {
 
   abortJob(id: string, reason?: string): Promise<JobJson> {
     return this.#http.request("POST", `/v1/jobs/${id}/abort`, { reason });
+  }
+
+  /** Tells the shard's node to leave, or asks what that would do. */
+  orderDrain(
+    shard: string,
+    order: {
+      readonly dryRun: boolean;
+      readonly spreadMs?: number | undefined;
+      readonly reason?: string | undefined;
+    },
+  ): Promise<DrainForecast> {
+    const { dryRun, spreadMs, reason } = order;
+    const body = { kind: "restart", dry_run: dryRun, spread_ms: spreadMs, reason };
+    return this.#http.request("POST", `/v1/shards/${shard}/drain`, body);
+  }
+
+  drainReport(shard: string): Promise<DrainReport> {
+    return this.#http.request("GET", `/v1/shards/${shard}/drain`);
   }
 
   corrections(): Promise<CorrectionsJson> {

@@ -6,22 +6,14 @@
 import { sleep, type Runtime } from "@moor/runtime";
 import { UnreachableError } from "./exit-code.ts";
 import type { FleetClient, JobJson } from "./fleet-client.ts";
+import { ProgressLine, type ProgressOutput } from "./progress-line.ts";
 
 /** How often the job is asked for. Milliseconds. */
 const LOOK_INTERVAL_MS = 500;
-/** Time between lines where they are not rewritten. Milliseconds. */
-const LINE_INTERVAL_MS = 5_000;
 /** Longest time in a row that the node may be unreachable. Milliseconds: a restart fits twice. */
 const UNREACHABLE_MS_MAX = 60_000;
 /** Width of the bar, characters. */
 const BAR_CHARS = 20;
-
-/** Where progress goes. */
-export interface ProgressOutput {
-  /** Whether a line can be rewritten. */
-  readonly isTerminal: boolean;
-  write(text: string): void;
-}
 
 /** What a watch needs. */
 export interface JobWatch {
@@ -38,7 +30,7 @@ export async function watchJob(first: JobJson, watch: JobWatch): Promise<JobJson
   let reachedAtMs = runtime.monotonicMs();
   try {
     for (;;) {
-      progress.show(job);
+      progress.show(progressText(job), job.state);
       if (job.state !== "running") return job;
       await sleep(runtime, LOOK_INTERVAL_MS);
       const seen = await look(job.id, watch, reachedAtMs);
@@ -75,32 +67,4 @@ export function progressText({ from, to, moved, total, rate, state }: JobJson): 
   const bar = "#".repeat(Math.round(part * BAR_CHARS)).padEnd(BAR_CHARS, "-");
   const end = state === "running" ? `${Math.ceil((all - moved) / rate)} s left` : state;
   return `${from} → ${target} [${bar}] ${moved}/${all} at ${rate}/s, ${end}`;
-}
-
-class ProgressLine {
-  readonly #output: ProgressOutput;
-  readonly #runtime: Runtime;
-  #shown: { readonly text: string; readonly state: string; readonly atMs: number } | undefined;
-
-  constructor(output: ProgressOutput, runtime: Runtime) {
-    this.#output = output;
-    this.#runtime = runtime;
-  }
-
-  show(job: JobJson): void {
-    const text = progressText(job);
-    const atMs = this.#runtime.monotonicMs();
-    const { isTerminal } = this.#output;
-    const last = this.#shown;
-    const isDue =
-      last === undefined || isTerminal || last.state !== job.state || atMs - last.atMs >= LINE_INTERVAL_MS;
-    if (!isDue || last?.text === text) return;
-    // "\u001b[K" clears what a longer line before left behind.
-    this.#output.write(isTerminal ? `\r${text}\u001b[K` : `${text}\n`);
-    this.#shown = { text, state: job.state, atMs };
-  }
-
-  end(): void {
-    if (this.#output.isTerminal && this.#shown !== undefined) this.#output.write("\n");
-  }
 }

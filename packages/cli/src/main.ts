@@ -11,6 +11,7 @@ import { registerConfigCommand } from "./commands/config-command.ts";
 import { registerCorrectionsCommand } from "./commands/corrections-command.ts";
 import { registerDevCommand } from "./commands/dev-command.ts";
 import { registerDirectoryCommand } from "./commands/directory-command.ts";
+import { registerDrainCommand } from "./commands/drain-command.ts";
 import { registerFleetCommands } from "./commands/fleet-command.ts";
 import { registerKeyCommand } from "./commands/key-command.ts";
 import { registerMoveCommand } from "./commands/move-command.ts";
@@ -64,6 +65,7 @@ function createProgram(): Command {
   registerFleetCommands(program);
   registerMoveCommand(program);
   registerMovesCommand(program);
+  registerDrainCommand(program);
   registerCorrectionsCommand(program);
   registerTokenKeyCommand(program);
   registerConfigCommand(program);

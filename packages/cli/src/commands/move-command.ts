@@ -15,6 +15,7 @@ import { settleMove } from "../move-settlement.ts";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
 import { jobIdOption, rateOption, shardIdOption, tunnelIdOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
+import { stderrProgress } from "../progress-line.ts";
 
 interface MoveOptions extends OperatorOptions, MoveOrderOptions {
   readonly reason?: string;
@@ -189,9 +190,7 @@ async function watchUntilSignal(client: FleetClient, job: JobJson): Promise<JobJ
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, leave);
   try {
-    const { stderr } = process;
-    const output = { isTerminal: stderr.isTTY, write: (text: string) => void stderr.write(text) };
-    return await watchJob(job, { client, runtime: createNodeRuntime(), output });
+    return await watchJob(job, { client, runtime: createNodeRuntime(), output: stderrProgress() });
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, leave);
   }

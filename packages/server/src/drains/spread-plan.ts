@@ -53,6 +53,6 @@ export function planSpread({ links, acceptRate, isServedMeanwhile, spreadMs }: P
 }
 
 /** When the last of the clients that do as they are told has redialled. Milliseconds after the first wave. */
-export function planEndMs({ waves, spreadMs }: SpreadPlan): number {
+export function planEndMs({ waves, spreadMs }: Pick<SpreadPlan, "waves" | "spreadMs">): number {
   return (waves.at(-1)?.atMs ?? 0) + spreadMs;
 }
