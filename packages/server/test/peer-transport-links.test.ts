@@ -22,7 +22,7 @@ test("P3 · two nodes that know each other have one link, told once on both side
   expect([a.changes(), b.changes()]).toEqual([["up b/1"], ["up a/1"]]);
   expect(fleet.wires.openBetween("a", "b")).toBe(1);
   expect([a.network.peer("b")?.version, a.network.peers().length, a.network.peer("c")]).toEqual([
-    1,
+    2,
     1,
     undefined,
   ]);
@@ -61,6 +61,20 @@ test("P7 · small messages keep their order and overtake large ones that are und
   }
   fleet.runtime.advance(1_000);
   expect(b.received()).toEqual([...Array(20).keys(), "large"]);
+});
+
+test("P6 · on a link of version 1 a message of 70 KiB travels in parts, on a newer one in one frame", async () => {
+  for (const { versions, order } of [
+    { versions: [1], order: ["small", "70 KiB"] },
+    { versions: [2, 1], order: ["70 KiB", "small"] },
+  ]) {
+    const fleet = new PeerFleet();
+    const { a, b } = await fleet.startPair({ versions });
+    a.network.peer("b")?.send({ head: { t: "x", n: "70 KiB" }, payload: new Uint8Array(70 * 1024) });
+    a.network.peer("b")?.send({ head: { t: "x", n: "small" } });
+    fleet.runtime.advance(1_000);
+    expect(b.received()).toEqual(order);
+  }
 });
 
 test("P7 · a long body does not hold up a shorter one behind it", async () => {

@@ -29,12 +29,18 @@ export type Arrival = PeerMessage | "incomplete" | "broken";
 
 /** The receiving side of a link. */
 export class IncomingMessages {
+  #wholeBytesMax = MESSAGE_WHOLE_BYTES_MAX;
   readonly #partials = new Map<number, PartialMessage>();
   #openBytes = 0;
 
+  /** The largest message in one frame from now on, by the link's version. */
+  allowWhole(bytesMax: number): void {
+    this.#wholeBytesMax = bytesMax;
+  }
+
   /** Takes the body of a `whole` frame. */
   whole(body: Buffer): Arrival {
-    return decodeWhole(body) ?? "broken";
+    return decodeWhole(body, this.#wholeBytesMax) ?? "broken";
   }
 
   /** Takes the body of an `open` frame. */
@@ -45,7 +51,7 @@ export class IncomingMessages {
     const payloadBytes = body.readUInt32BE(8);
     const totalBytes = headBytes + payloadBytes;
     if (headBytes > MESSAGE_HEAD_BYTES_MAX || payloadBytes > MESSAGE_PAYLOAD_BYTES_MAX) return "broken";
-    if (totalBytes <= MESSAGE_WHOLE_BYTES_MAX || this.#partials.has(number)) return "broken";
+    if (totalBytes <= this.#wholeBytesMax || this.#partials.has(number)) return "broken";
     if (this.#partials.size >= LARGE_OPEN_MAX || this.#openBytes + totalBytes > LARGE_OPEN_BYTES_MAX) {
       return "broken";
     }

@@ -16,7 +16,9 @@ import type { Peer, PeerMessage } from "./peer-network.ts";
 import {
   FRAME_BODY_BYTES_MAX,
   HANDSHAKE_MS_MAX,
+  frameBodyBytesMax,
   HELLO_BYTES_MAX,
+  wholeBytesMax,
   WRITE_BYTES_MAX,
 } from "./transport-limits.ts";
 import type { Wire } from "./wire.ts";
@@ -150,7 +152,9 @@ export class LinkCore implements Peer {
     const { runtime } = this.#options;
     runtime.cancel(this.#handshakeTimer);
     this.#phase = "up";
-    this.#decoder.allow(FRAME_BODY_BYTES_MAX);
+    this.#incoming.allowWhole(wholeBytesMax(this.#version));
+    this.#outgoing.allowWhole(wholeBytesMax(this.#version));
+    this.#decoder.allow(frameBodyBytesMax(this.#version));
     this.#liveness.start();
   }
 

@@ -6,11 +6,7 @@
 import { invariant } from "@moor/runtime";
 import { allocateFrame, FRAME } from "./frame.ts";
 import type { PeerMessage } from "./peer-network.ts";
-import {
-  MESSAGE_HEAD_BYTES_MAX,
-  MESSAGE_PAYLOAD_BYTES_MAX,
-  MESSAGE_WHOLE_BYTES_MAX,
-} from "./transport-limits.ts";
+import { MESSAGE_HEAD_BYTES_MAX, MESSAGE_PAYLOAD_BYTES_MAX } from "./transport-limits.ts";
 
 /** Bytes of a `whole` frame's fixed field, the length of the head. */
 const WHOLE_FIELD_BYTES = 4;
@@ -24,14 +20,14 @@ export type EncodedMessage =
   | { readonly kind: "whole"; readonly frame: Buffer }
   | { readonly kind: "large"; readonly head: Buffer; readonly payload: Uint8Array };
 
-/** Encodes; throws when a limit is broken, which is a bug of the sender. */
-export function encodeMessage(message: PeerMessage): EncodedMessage {
+/** Encodes, in one frame up to `wholeBytesMax`; throws when a limit is broken, which is a bug of the sender. */
+export function encodeMessage(message: PeerMessage, wholeBytesMax: number): EncodedMessage {
   const text = JSON.stringify(message.head);
   const headBytes = Buffer.byteLength(text);
   const payload = message.payload ?? NOTHING;
   invariant(headBytes <= MESSAGE_HEAD_BYTES_MAX, "a peer message's head is within its limit");
   invariant(payload.byteLength <= MESSAGE_PAYLOAD_BYTES_MAX, "a peer message's payload is within its limit");
-  if (headBytes + payload.byteLength > MESSAGE_WHOLE_BYTES_MAX) {
+  if (headBytes + payload.byteLength > wholeBytesMax) {
     return { kind: "large", head: Buffer.from(text), payload };
   }
   const { frame, body } = allocateFrame(FRAME.whole, WHOLE_FIELD_BYTES + headBytes + payload.byteLength);
@@ -42,10 +38,10 @@ export function encodeMessage(message: PeerMessage): EncodedMessage {
 }
 
 /** The message in a `whole` frame, its payload copied; undefined when it breaks the rules. */
-export function decodeWhole(body: Buffer): PeerMessage | undefined {
+export function decodeWhole(body: Buffer, wholeBytesMax: number): PeerMessage | undefined {
   if (body.length < WHOLE_FIELD_BYTES) return undefined;
   const payloadAt = WHOLE_FIELD_BYTES + body.readUInt32BE(0);
-  if (payloadAt > body.length || body.length - WHOLE_FIELD_BYTES > MESSAGE_WHOLE_BYTES_MAX) return undefined;
+  if (payloadAt > body.length || body.length - WHOLE_FIELD_BYTES > wholeBytesMax) return undefined;
   const head = parseHead(body.subarray(WHOLE_FIELD_BYTES, payloadAt));
   if (head === undefined) return undefined;
   return payloadAt === body.length ? { head } : { head, payload: copyOf(body.subarray(payloadAt)) };

@@ -12,6 +12,7 @@ import type { PeerMessage } from "./peer-network.ts";
 import {
   LARGE_OPEN_BYTES_MAX,
   LARGE_OPEN_MAX,
+  MESSAGE_WHOLE_BYTES_MAX,
   PART_BYTES_MAX,
   QUEUED_BYTES_MAX,
 } from "./transport-limits.ts";
@@ -38,8 +39,14 @@ export class OutgoingQueue {
   /** Begun; the first has the next turn. */
   readonly #largeOpen: LargeMessage[] = [];
   #largeOpenBytes = 0;
+  #wholeBytesMax = MESSAGE_WHOLE_BYTES_MAX;
   #lastNumber = 0;
   #queuedBytes = 0;
+
+  /** The largest message in one frame from now on, by the link's version. */
+  allowWhole(bytesMax: number): void {
+    this.#wholeBytesMax = bytesMax;
+  }
 
   /** Bytes accepted and not yet taken. */
   get queuedBytes(): number {
@@ -48,7 +55,7 @@ export class OutgoingQueue {
 
   /** Queues a message; false when QUEUED_BYTES_MAX would be passed. Throws for a message over the limits. */
   push(message: PeerMessage): boolean {
-    const encoded = encodeMessage(message);
+    const encoded = encodeMessage(message, this.#wholeBytesMax);
     const bytes = encoded.kind === "whole" ? encoded.frame.length : largeBytes(encoded);
     if (this.#queuedBytes + bytes > QUEUED_BYTES_MAX) return false;
     this.#queuedBytes += bytes;

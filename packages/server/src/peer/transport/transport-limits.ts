@@ -1,10 +1,24 @@
 // Limits of peer links. Those marked "wire" are part of docs/protocol/peer-link.md: both sides hold to them.
 
 /** Versions of the link protocol this build speaks, newest first: its own and the one before. Wire. */
-export const LINK_VERSIONS: readonly number[] = [1];
+export const LINK_VERSIONS: readonly number[] = [2, 1];
 
-/** Largest message sent in one frame, head and payload together; a larger one travels in parts. Bytes, 64 KiB. Wire. */
-export const MESSAGE_WHOLE_BYTES_MAX = 64 * 1024;
+/** The version from which on nodes know the messages about links of boxes and apps. Wire. */
+export const LINK_PLANE_VERSION = 2;
+
+/**
+ * Largest message sent in one frame, head and payload together, on a link of the newest version; a larger one travels in
+ * parts. Bytes, 72 KiB: the largest `data` of a home's link (64 KiB) and its head, so that those keep their order. Wire.
+ */
+export const MESSAGE_WHOLE_BYTES_MAX = 72 * 1024;
+
+/** As MESSAGE_WHOLE_BYTES_MAX, on a link of version 1. Bytes, 64 KiB. Wire. */
+const MESSAGE_WHOLE_BYTES_MAX_V1 = 64 * 1024;
+
+/** Largest message sent in one frame on a link of `version`. Bytes. */
+export function wholeBytesMax(version: number): number {
+  return version < 2 ? MESSAGE_WHOLE_BYTES_MAX_V1 : MESSAGE_WHOLE_BYTES_MAX;
+}
 
 /** Most message bytes in one part: what a small message waits for at most behind a large one. Bytes, 64 KiB. Wire. */
 export const PART_BYTES_MAX = 64 * 1024;
@@ -24,8 +38,16 @@ export const LARGE_OPEN_BYTES_MAX = 32 * 1024 * 1024;
 /** Large messages that one side sends by turns. Count, 4: one long body does not hold up all others. Wire. */
 export const LARGE_OPEN_MAX = 4;
 
-/** Largest body of a frame: a whole message or a part, and its fixed fields. Bytes. Wire. */
-export const FRAME_BODY_BYTES_MAX = MESSAGE_WHOLE_BYTES_MAX + 64;
+/** Room for the fixed fields of a frame beside a whole message or a part. Bytes. Wire. */
+const FRAME_FIELDS_BYTES_MAX = 64;
+
+/** Largest body of a frame on a link of any version. Bytes. Wire. */
+export const FRAME_BODY_BYTES_MAX = MESSAGE_WHOLE_BYTES_MAX + FRAME_FIELDS_BYTES_MAX;
+
+/** Largest body of a frame on a link of `version`. Bytes. */
+export function frameBodyBytesMax(version: number): number {
+  return wholeBytesMax(version) + FRAME_FIELDS_BYTES_MAX;
+}
 
 /** Largest body of a frame before the handshake is done. Bytes, 4 KiB. Wire. */
 export const HELLO_BYTES_MAX = 4 * 1024;
