@@ -14,6 +14,7 @@ import type { HttpListener } from "./http/http-listener.ts";
 import { LeaseRenewer } from "./liveness/lease-renewer.ts";
 import { LeaseWatch } from "./liveness/lease-watch.ts";
 import { NodeRegistrar } from "./liveness/node-registrar.ts";
+import { StartRevision } from "./liveness/start-revision.ts";
 import { applyChange } from "./moves/apply-change.ts";
 import { createMover } from "./moves/create-mover.ts";
 import { gatherTimeline } from "./moves/gather-timeline.ts";
@@ -23,7 +24,7 @@ import { NodeCore } from "./node-core.ts";
 import { NodeNetwork } from "./node-network.ts";
 import type { DirectoryOption, NodeOptions } from "./node-options.ts";
 import type { MoorNode } from "./node.ts";
-import { createMetrics, readAtScrape, type Metrics } from "./operator/metrics.ts";
+import { createMetrics, readAtScrape, readLabelsAtScrape, type Metrics } from "./operator/metrics.ts";
 import { loadOperatorToken, writeOperatorFile } from "./operator/operator-file.ts";
 import { createOperatorListener, type OperatorListener } from "./operator/operator-listener.ts";
 import { answerFacts } from "./peer/facts-message.ts";
@@ -79,6 +80,7 @@ class DirectoryNode {
   readonly #metrics: Metrics = createMetrics();
   readonly #seen: SeenRecorder;
   readonly #network: NodeNetwork | undefined;
+  readonly #startRevision: StartRevision;
   readonly #core: NodeCore;
   readonly #drain: NodeDrain;
   readonly #drains: ReturnType<typeof createDrainDesk>;
@@ -126,6 +128,8 @@ class DirectoryNode {
       ask: (nodeId, head) => this.#core.reach.ask(nodeId, head),
       logger,
     });
+    const lastStart = replica.nodes().find(({ id }) => id === node.id)?.startRevision ?? 0;
+    this.#startRevision = new StartRevision(lastStart, runtime);
     this.#core = this.#createCore(knowledge);
     this.#mover = createMover({
       directory,
@@ -228,7 +232,8 @@ class DirectoryNode {
         roles: node.roles,
         ...(version === undefined ? {} : { version }),
       },
-      onRegistered: () => {
+      onRegistered: ({ startRevision }) => {
+        this.#startRevision.register(startRevision);
         this.#leases.start();
         this.#jobs.start();
       },
@@ -284,6 +289,7 @@ class DirectoryNode {
         isOpenAccessForced: this.#options.isOpenAccessForced ?? false,
       },
       isLeaving: () => this.#isLeaving,
+      startRevision: () => this.#startRevision.get(),
       runtime,
       logger,
     });
@@ -365,6 +371,15 @@ class DirectoryNode {
     });
     readAtScrape(this.#metrics.acceptRate, () => this.#drain.meter.acceptRate);
     readAtScrape(this.#metrics.callBytesHeld, () => this.#core.bodies.heldBytes);
+    readLabelsAtScrape(this.#metrics.homeLinks, () => {
+      const links = { box: 0, app: 0 };
+      for (const homes of this.#core.homes.values()) {
+        const { boxLinks, appLinks } = homes.gauges();
+        links.box += boxLinks;
+        links.app += appLinks;
+      }
+      return links;
+    });
   }
 
   #logReady(): void {

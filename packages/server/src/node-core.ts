@@ -1,4 +1,4 @@
-// The parts of a node that hold calls and polls, joined: entry, shards, knowledge and the way to other nodes.
+// The parts of a node that hold calls, polls and links, joined: entry, shards, knowledge and the way to other nodes.
 //
 // Design "Shape": shards and the entry know each other only through ports, so that either may be elsewhere.
 // Everything that touches sockets, files or the directory is given from outside.
@@ -17,14 +17,20 @@ import { readPlacements, type PlacementNews } from "./moves/placement-message.ts
 import { createTimeline, type Timeline } from "./moves/timeline.ts";
 import { ownReach, type NodeReach } from "./node-reach.ts";
 import type { Metrics } from "./operator/metrics.ts";
+import type { LinkEntry } from "./peer/link-ports.ts";
+import { noLinks } from "./peer/no-links.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { PeerRouter, type NodeMessageHandler } from "./peer/peer-router.ts";
 import type { Topology } from "./peer/topology.ts";
 import type { PeerNetwork } from "./peer/transport/peer-network.ts";
-import { NODE_BODY_BYTES_MAX } from "./server-limits.ts";
+import { NODE_BODY_BYTES_MAX, NODE_HOME_BYTES_MAX, PRESENCE_HOLD_MS } from "./server-limits.ts";
+import { HomeTable } from "./shard/home/home-table.ts";
 import { Shard } from "./shard/shard.ts";
 import { createCommandTokens } from "./tokens/command-token.ts";
 import { createTokenSealer, type KeyRing } from "./tokens/token-sealer.ts";
+
+/** Revisions are the directory's time in microseconds. Spec R22. */
+const MICROSECONDS_PER_MS = 1_000;
 
 /** What a node knows of tenants and of its residency, from a replica or from its peers. */
 export interface NodeKnowledge {
@@ -53,6 +59,12 @@ export interface NodeCoreOptions {
   readonly handlers?: Readonly<Record<string, NodeMessageHandler>>;
   /** Hears of every link that is verified. Default: nobody does. */
   readonly linkWatch?: LinkWatch;
+  /** Makes the part that holds links. Default: one that holds none. */
+  readonly createLinks?: (core: NodeCore) => LinkEntry;
+  /** Directory time at which this process registered, in microseconds. Default: the wall clock's. Spec L23. */
+  readonly startRevision?: () => number;
+  /** How long boxes are waited for after a start or a gain. Milliseconds, default PRESENCE_HOLD_MS. Spec L31. */
+  readonly presenceHoldMs?: () => number;
   readonly metrics: Metrics;
   readonly settings: EntrySettings;
   readonly isLeaving: () => boolean;
@@ -64,6 +76,10 @@ export interface NodeCoreOptions {
 export class NodeCore {
   readonly entry: Entry;
   readonly shards: ReadonlyMap<ShardId, Shard>;
+  /** The homes of the same shards. */
+  readonly homes: ReadonlyMap<ShardId, HomeTable>;
+  /** The part that holds links. */
+  readonly links: LinkEntry;
   readonly reach: NodeReach;
   readonly timeline: Timeline;
   /** Bodies of calls and answers in memory. */
@@ -76,12 +92,16 @@ export class NodeCore {
     this.timeline = createTimeline(options.runtime);
     this.bodies = new ByteBudget(options.bodyBytesMax ?? NODE_BODY_BYTES_MAX);
     this.shards = new Map(options.shards.map((id) => [id, this.#createShard(id)]));
+    this.homes = this.#createHomes();
     this.reach = this.#createReach();
     this.entry = this.#createEntry();
+    this.links = options.createLinks?.(this) ?? noLinks(options.incarnation);
     this.parts = {
       placements: options.knowledge.placements,
       shards: [...this.shards.values()],
+      homes: [...this.homes.values()],
       entry: this.entry,
+      links: this.links,
     };
   }
 
@@ -92,6 +112,7 @@ export class NodeCore {
 
   close(): void {
     for (const shard of this.shards.values()) shard.close();
+    for (const homes of this.homes.values()) homes.close();
     this.reach.close();
   }
 
@@ -109,16 +130,43 @@ export class NodeCore {
     });
   }
 
+  #createHomes(): ReadonlyMap<ShardId, HomeTable> {
+    const { shards, incarnation, knowledge, linkWatch, metrics, runtime, logger } = this.#options;
+    const { presenceHoldMs, startRevision } = this.#options;
+    const budget = new ByteBudget(NODE_HOME_BYTES_MAX);
+    const createTable = (id: ShardId) =>
+      new HomeTable({
+        id,
+        placements: knowledge.placements,
+        entries: (entry) => this.reach.linkEntryPort(entry),
+        isKeyRevoked: knowledge.isKeyRevoked,
+        startRevision: startRevision ?? (() => runtime.wallMs() * MICROSECONDS_PER_MS),
+        presenceHoldMs: presenceHoldMs ?? (() => PRESENCE_HOLD_MS),
+        budget,
+        self: incarnation,
+        linkWatch: linkWatch ?? NO_LINK_WATCH,
+        metrics,
+        timeline: this.timeline,
+        runtime,
+        logger,
+      });
+    return new Map(shards.map((id) => [id, createTable(id)]));
+  }
+
   #createReach(): NodeReach {
     const { network, incarnation, knowledge, handlers, runtime, logger } = this.#options;
     const entry = () => this.entry;
-    if (network === undefined) return ownReach(incarnation, entry, this.shards);
+    const links = () => this.links;
+    const { shards, homes } = this;
+    if (network === undefined) return ownReach({ self: incarnation, entry, links, shards, homes });
     return new PeerRouter({
       network,
       self: incarnation,
       topology: knowledge.topology,
       entry,
-      shards: this.shards,
+      links,
+      shards,
+      homes,
       isAnyoneAway: this.#options.isAnyoneAway ?? (() => false),
       isKeyRevoked: knowledge.isKeyRevoked,
       handlers: {

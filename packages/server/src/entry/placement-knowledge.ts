@@ -4,8 +4,8 @@
 // I1  What a peer or a push said is kept only while it is newer than the replica.
 // I2  `best` never gives an older placement than one it gave or was told before, as far as memory reaches.
 
-import type { TunnelId } from "@moor/protocol";
 import type { Replica } from "../directory/directory.ts";
+import type { TenantId } from "../directory/tenant-id.ts";
 import type { KnownPlacement } from "../peer/peer-link.ts";
 
 /** Placements remembered beyond the replica: those of a large move under way, or a bootstrap entry's busiest. Count. */
@@ -13,11 +13,11 @@ const LEARNED_MAX = 20_000;
 
 export interface PlacementKnowledge {
   /** The newest placement known, `hint` included; `undefined` when nothing is known. */
-  best(tenant: TunnelId, hint?: KnownPlacement): KnownPlacement | undefined;
+  best(tenant: TenantId, hint?: KnownPlacement): KnownPlacement | undefined;
   /** Takes in a placement from a peer, a push or a token; returns whether it was news. */
-  learn(tenant: TunnelId, placement: KnownPlacement): boolean;
+  learn(tenant: TenantId, placement: KnownPlacement): boolean;
   /** The tenant is gone, or the replica caught up. */
-  forget(tenant: TunnelId): void;
+  forget(tenant: TenantId): void;
 }
 
 /**
@@ -26,10 +26,10 @@ export interface PlacementKnowledge {
  *   there (R22)
  */
 export function createPlacementKnowledge(
-  read: ((tenant: TunnelId) => KnownPlacement | undefined) | undefined,
+  read: ((tenant: TenantId) => KnownPlacement | undefined) | undefined,
   noteRevision: (revision: number) => void = () => {},
 ): PlacementKnowledge {
-  const learned = new Map<TunnelId, KnownPlacement>();
+  const learned = new Map<TenantId, KnownPlacement>();
   return {
     best: (tenant, hint) => newer(newer(read?.(tenant), learned.get(tenant)), hint),
     learn: (tenant, placement) => {
@@ -56,9 +56,9 @@ export function createPlacementKnowledge(
 
 /** What a replica says of a tenant's placement. */
 export function replicaPlacements(
-  replica: Pick<Replica, "tunnel">,
-): (tenant: TunnelId) => KnownPlacement | undefined {
-  return (tenant) => replica.tunnel(tenant)?.placement;
+  replica: Pick<Replica, "placement">,
+): (tenant: TenantId) => KnownPlacement | undefined {
+  return (tenant) => replica.placement(tenant);
 }
 
 function newer(

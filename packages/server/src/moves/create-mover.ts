@@ -4,10 +4,11 @@
 // I1  The move id is minted before the commit: after a lost COMMIT the directory is asked whether it was made.
 // I2  The new owner hears of it before the old one lets go, so that what is handed over finds it ready.
 
-import { isProtocolError, type ProtocolError, type TunnelId } from "@moor/protocol";
+import { isProtocolError, type ProtocolError } from "@moor/protocol";
 import { sleep, type Logger, type Runtime } from "@moor/runtime";
 import type { Directory } from "../directory/directory.ts";
 import type { MadeMove } from "../directory/records.ts";
+import type { TenantId } from "../directory/tenant-id.ts";
 import type { RawHead } from "../peer/peer-messages.ts";
 import type { Reply } from "../peer/peer-requests.ts";
 import type { Topology } from "../peer/topology.ts";
@@ -102,7 +103,7 @@ function mayBeMade(error: ProtocolError): boolean {
 
 /** Tells the new owners, waits for them, then tells this node and all others. Whether all owners said that they know. */
 async function announce(options: MoverOptions, moves: readonly MadeMove[]): Promise<boolean> {
-  const news = moves.map(({ tenant, placement }) => ({ tenant: tenant as TunnelId, placement }));
+  const news = moves.map(({ tenant, placement }) => ({ tenant: tenant as TenantId, placement }));
   const acks = [...byOwnerNode(options, moves)].map(async ([node, items]) => {
     if (node === options.selfNode) {
       for (const item of items) options.apply(item);
@@ -126,7 +127,7 @@ function byOwnerNode(
     const node = options.topology.nodeOf(placement.shard);
     if (node === undefined) continue;
     const items = byNode.get(node) ?? [];
-    items.push({ tenant: tenant as TunnelId, placement });
+    items.push({ tenant: tenant as TenantId, placement });
     byNode.set(node, items);
   }
   return byNode;

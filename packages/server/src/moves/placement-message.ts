@@ -2,13 +2,13 @@
 //
 // Spec: R22; design "Moves" 3; docs/protocol/peer-link.md.
 
-import { parseTunnelId, type TunnelId } from "@moor/protocol";
+import { parseTenantId, type TenantId } from "../directory/tenant-id.ts";
 import type { KnownPlacement } from "../peer/peer-link.ts";
 import { encodePlacement, MalformedHead, read, type RawHead } from "../peer/peer-messages.ts";
 
 /** A tenant's new placement. */
 export interface PlacementNews {
-  readonly tenant: TunnelId;
+  readonly tenant: TenantId;
   readonly placement: KnownPlacement;
 }
 
@@ -22,7 +22,7 @@ export function encodePlacements(news: readonly PlacementNews[]): RawHead {
 export function readPlacements(head: RawHead): readonly PlacementNews[] {
   return read.list(head, "items").map((item) => {
     const fields = read.object({ item }, "item");
-    const tenant = parseTunnelId(read.text(fields, "tenant"));
+    const tenant = parseTenantId(read.text(fields, "tenant"));
     if (tenant === undefined) throw new MalformedHead("tenant");
     return { tenant, placement: read.placement(fields) };
   });

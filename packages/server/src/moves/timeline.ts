@@ -7,7 +7,13 @@ import type { Runtime } from "@moor/runtime";
 /** Events a node remembers, over all tenants. Count: some hundred bytes each. */
 const EVENTS_MAX = 10_000;
 
-export type TimelineEventName = "owner-gained" | "owner-lost" | "corrected" | "polls-closed" | "move-refused";
+export type TimelineEventName =
+  | "owner-gained"
+  | "owner-lost"
+  | "corrected"
+  | "polls-closed"
+  | "move-refused"
+  | "duplicate-identity";
 
 export interface TimelineEvent {
   /** Wall clock, milliseconds. */

@@ -6,15 +6,23 @@
 // I2  Members may be added in a version; a reader ignores those it does not know, and whole messages too.
 
 import {
+  parseAppInstance,
   parseChannelName,
+  parseCommandId,
+  parseHomeId,
   parseInstanceId,
   parseTunnelId,
+  type AppInstance,
   type ChannelName,
+  type CommandId,
+  type HomeId,
   type InstanceId,
   type TunnelId,
 } from "@moor/protocol";
 import { parseShardId, type ShardId } from "../directory/directory.ts";
+import type { LinkId, SubmissionId } from "./link-ports.ts";
 import type { CallId, EntryId, KnownPlacement, PollId } from "./peer-link.ts";
+import type { PeerMessage } from "./transport/peer-network.ts";
 
 /** A message's head as it stands on the wire, its fields not yet looked at. */
 export type RawHead = Readonly<Record<string, unknown>>;
@@ -31,6 +39,8 @@ export const read = {
     if (typeof value !== "number" || !Number.isFinite(value)) throw new MalformedHead(name);
     return value;
   },
+  optionalNumber: (head: RawHead, name: string): number | undefined =>
+    head[name] === undefined ? undefined : read.number(head, name),
   flag: (head: RawHead, name: string): boolean => head[name] === true,
   optionalText: (head: RawHead, name: string): string | undefined => {
     const value = head[name];
@@ -63,6 +73,20 @@ export const read = {
   calls: (head: RawHead, name: string): readonly CallId[] => read.texts(head, name) as readonly CallId[],
   poll: (head: RawHead): PollId => read.text(head, "poll") as PollId,
   entry: (head: RawHead): EntryId => read.text(head, "entry") as EntryId,
+  home: (head: RawHead): HomeId => required(parseHomeId(read.text(head, "home")), "home"),
+  link: (head: RawHead): LinkId => read.text(head, "link") as LinkId,
+  links: (head: RawHead): readonly LinkId[] => read.texts(head, "links") as readonly LinkId[],
+  submission: (head: RawHead): SubmissionId => read.text(head, "submission") as SubmissionId,
+  command: (head: RawHead): CommandId => required(parseCommandId(read.text(head, "id")), "id"),
+  optionalApp: (head: RawHead): AppInstance | undefined => {
+    const text = read.optionalText(head, "app");
+    return text === undefined ? undefined : required(parseAppInstance(text), "app");
+  },
+  /** The payload as the text it is, of 1 to `bytesMax` bytes. */
+  payloadText: ({ payload }: PeerMessage, bytesMax: number): string => {
+    if (payload === undefined || payload.byteLength > bytesMax) throw new MalformedHead("payload");
+    return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8");
+  },
   placement: (head: RawHead): KnownPlacement => readPlacement(read.object(head, "placement")),
   optionalPlacement: (head: RawHead): KnownPlacement | undefined =>
     head["placement"] === undefined ? undefined : read.placement(head),

@@ -10,9 +10,12 @@ import type { ShardId } from "../directory/directory.ts";
 import type { AnswerOutcome, AnswerRelay, ArrivedAnswer } from "../entry/answer-relay.ts";
 import type { Entry } from "../entry/entry.ts";
 import { CLAIM_WAIT_MS, PEER_ANSWER_WAIT_MS } from "../server-limits.ts";
+import type { HomeTable } from "../shard/home/home-table.ts";
 import type { Shard } from "../shard/shard.ts";
 import { encodeAnswer, readAnswer, readAnswerOutcome } from "./answer-message.ts";
 import { ENTRY_MESSAGES } from "./entry-messages.ts";
+import type { HomeShardPort, LinkEntry, LinkEntryPort } from "./link-ports.ts";
+import { LinkRouter } from "./link-router.ts";
 import type { EntryId, EntryPort, ShardPort } from "./peer-link.ts";
 import { MalformedHead, read, type RawHead } from "./peer-messages.ts";
 import { PeerOutbox } from "./peer-outbox.ts";
@@ -32,6 +35,10 @@ export interface PeerRouterOptions {
   readonly topology: Topology;
   readonly entry: () => Entry;
   readonly shards: ReadonlyMap<ShardId, Shard>;
+  /** The homes of the same shards. */
+  readonly homes: ReadonlyMap<ShardId, HomeTable>;
+  /** The part of this node that holds links. */
+  readonly links: () => LinkEntry;
   /** Whether a node that there should be a link to is out of reach: an incarnation nobody knows may be its. */
   readonly isAnyoneAway: () => boolean;
   /** Whether this node knows that a key was revoked: the entry of a poll may not have heard of it yet. Spec T2. */
@@ -46,16 +53,20 @@ export class PeerRouter implements AnswerRelay {
   readonly #options: PeerRouterOptions;
   readonly #requests: PeerRequests;
   readonly #outbox: PeerOutbox;
+  readonly #links: LinkRouter;
   readonly #remoteShards = new Map<ShardId, RemoteShard>();
   readonly #remoteEntries = new Map<EntryId, RemoteEntry>();
   readonly #peersByEntry = new Map<string, Peer>();
   /** Last incarnation seen of each node. */
   readonly #incarnations = new Map<string, EntryId>();
+  /** The same, by itself. */
+  readonly #lastSeen = new Set<EntryId>();
 
   constructor(options: PeerRouterOptions) {
     this.#options = options;
     this.#requests = new PeerRequests(options.runtime);
     this.#outbox = new PeerOutbox(options.runtime, (incarnation) => this.#peersByEntry.get(incarnation));
+    this.#links = this.#createLinkRouter();
     options.network.onUp((peer) => this.#up(peer));
     options.network.onDown((peer) => this.#down(peer));
     options.network.onMessage((peer, message) => this.#receive(peer, message));
@@ -74,6 +85,16 @@ export class PeerRouter implements AnswerRelay {
     return this.#peersByEntry.has(entry) ? this.#remoteEntry(entry) : undefined;
   }
 
+  /** The way to the homes of a shard; `undefined` while its node is not in reach. */
+  homeShardPort(shard: ShardId): HomeShardPort | undefined {
+    return this.#links.homeShardPort(shard);
+  }
+
+  /** The way to what an entry holds of links, also while it is out of reach; `undefined` once it is gone for good. */
+  linkEntryPort(entry: EntryId): LinkEntryPort | undefined {
+    return this.#links.linkEntryPort(entry);
+  }
+
   async deliver(entry: EntryId, answer: ArrivedAnswer): Promise<AnswerOutcome> {
     const peer = this.#peersByEntry.get(entry);
     if (peer === undefined) return this.#mayReturn(entry) ? "unavailable" : "not-pending";
@@ -89,12 +110,12 @@ export class PeerRouter implements AnswerRelay {
 
   /** Tells every node in reach. */
   broadcast(head: RawHead): void {
-    for (const peer of this.#options.network.peers()) this.#outbox.send(peer.incarnation, head);
+    for (const peer of this.#options.network.peers()) this.#outbox.send(peer.incarnation, { head });
   }
 
   /** Shards are run by other nodes than before: what waits for them goes there. */
   shardsMoved(shards: ReadonlySet<ShardId>): void {
-    this.#options.entry().shardsChanged(shards);
+    this.#shardsChanged(shards);
   }
 
   close(): void {
@@ -106,9 +127,10 @@ export class PeerRouter implements AnswerRelay {
     const before = this.#incarnations.get(peer.nodeId);
     if (before !== undefined && before !== entry) this.#forget(before);
     this.#incarnations.set(peer.nodeId, entry);
+    this.#lastSeen.add(entry);
     this.#peersByEntry.set(entry, peer);
     this.#outbox.flush(entry);
-    this.#options.entry().shardsChanged(this.#options.topology.shardsOf(peer.nodeId));
+    this.#shardsChanged(this.#options.topology.shardsOf(peer.nodeId));
   }
 
   #down(peer: Peer): void {
@@ -116,19 +138,28 @@ export class PeerRouter implements AnswerRelay {
     if (this.#peersByEntry.get(entry) === peer) this.#peersByEntry.delete(entry);
     this.#requests.peerDown(peer);
     for (const shard of this.#options.shards.values()) shard.dropEntry(entry);
+    for (const homes of this.#options.homes.values()) homes.entryAway(entry);
     this.#options.entry().entryLost(entry);
-    this.#options.entry().shardsChanged(this.#options.topology.shardsOf(peer.nodeId));
+    this.#shardsChanged(this.#options.topology.shardsOf(peer.nodeId));
+  }
+
+  #shardsChanged(shards: ReadonlySet<ShardId>): void {
+    this.#options.entry().shardsChanged(shards);
+    this.#options.links().shardsChanged(shards);
   }
 
   /** An incarnation ended: nothing of it will ever come. */
   #forget(entry: EntryId): void {
+    this.#lastSeen.delete(entry);
     this.#outbox.forget(entry);
     this.#remoteEntries.delete(entry);
+    for (const homes of this.#options.homes.values()) homes.entryGone(entry);
+    this.#links.forget(entry);
   }
 
   /** Whether an entry that no link leads to now may be alive: it was seen last of its node, or is of one never met. */
   #mayReturn(entry: EntryId): boolean {
-    return [...this.#incarnations.values()].includes(entry) || this.#options.isAnyoneAway();
+    return this.#lastSeen.has(entry) || this.#options.isAnyoneAway();
   }
 
   #receive(peer: Peer, message: PeerMessage): void {
@@ -167,6 +198,7 @@ export class PeerRouter implements AnswerRelay {
       const shard = (id: ShardId): ShardPort => this.#options.shards.get(id) ?? this.#remoteShard(id);
       return toEntry({ entry, shard, reply: (reply) => void peer.send(reply) }, head);
     }
+    if (this.#links.dispatch(peer, t, message)) return;
     if (t === "answer") {
       const outcome = this.#options.entry().takeAnswer(readAnswer(message));
       peer.send({ head: { t: "answer-reply", n: head["n"], outcome } });
@@ -202,6 +234,23 @@ export class PeerRouter implements AnswerRelay {
     return node === undefined ? undefined : this.#options.network.peer(node);
   }
 
+  #createLinkRouter(): LinkRouter {
+    const { self, homes, links, topology } = this.#options;
+    return new LinkRouter({
+      self,
+      homes,
+      links,
+      peerOfShard: (shard) => this.#peerOfShard(shard),
+      incarnationOfShard: (shard) => {
+        const node = topology.nodeOf(shard);
+        return node === undefined ? undefined : this.#incarnations.get(node);
+      },
+      mayLive: (entry) => this.#lastSeen.has(entry),
+      outbox: this.#outbox,
+      requests: this.#requests,
+    });
+  }
+
   #remoteShard(shard: ShardId): RemoteShard {
     let remote = this.#remoteShards.get(shard);
     if (remote === undefined) {
@@ -211,7 +260,7 @@ export class PeerRouter implements AnswerRelay {
         send: (head) => this.#peerOfShard(shard)?.send({ head }) ?? false,
         sendSurely: (head) => {
           const peer = this.#peerOfShard(shard);
-          if (peer !== undefined) this.#outbox.send(peer.incarnation, head);
+          if (peer !== undefined) this.#outbox.send(peer.incarnation, { head });
         },
       });
       this.#remoteShards.set(shard, remote);
@@ -225,7 +274,7 @@ export class PeerRouter implements AnswerRelay {
       remote = new RemoteEntry({
         entry,
         send: (head) => this.#peersByEntry.get(entry)?.send({ head }) ?? false,
-        sendSurely: (head) => this.#outbox.send(entry, head),
+        sendSurely: (head) => this.#outbox.send(entry, { head }),
         ask: (head, onReply) => {
           const peer = this.#peersByEntry.get(entry);
           if (peer === undefined) return onReply(undefined);

@@ -18,6 +18,7 @@ import { applyChange } from "../../src/moves/apply-change.ts";
 import { createTimeline, type Timeline } from "../../src/moves/timeline.ts";
 import { createCommandTokens } from "../../src/tokens/command-token.ts";
 import { createMetrics, type Metrics } from "../../src/operator/metrics.ts";
+import { noLinks } from "../../src/peer/no-links.ts";
 import type { EntryId, EntryPort } from "../../src/peer/peer-link.ts";
 import { Shard } from "../../src/shard/shard.ts";
 import { createTokenSealer } from "../../src/tokens/token-sealer.ts";
@@ -85,6 +86,8 @@ export class SimulatedNode {
         placements: this.placements,
         shards: [...this.shards.values()],
         entry: this.entry,
+        homes: [],
+        links: noLinks(ENTRY),
       }),
     );
   }
