@@ -75,5 +75,56 @@ export const PEER_ANSWER_WAIT_MS = 5_000;
 /** How long a move waits for the new owner to say that it knows. Milliseconds. */
 export const MOVE_ACK_WAIT_MS = 2_000;
 
+/** App links of one home: every phone and browser of a large household, and their half-dead predecessors. Count. Spec L25. */
+export const HOME_APP_LINKS_MAX = 64;
+
+/** Time told to an app that found its home full. Milliseconds. Spec L25. */
+export const HOME_BUSY_WAIT_MS = 30_000;
+
+/** Commands of one home that somebody waits for at once. Count. Spec L25. */
+export const HOME_COMMANDS_OPEN_MAX = 256;
+
+/** Bytes of one home's commands that are not written to its box yet. Bytes, 4 MiB: 64 of the largest. Spec L25. */
+export const HOME_COMMAND_BYTES_MAX = 4 * 1024 * 1024;
+
+/** How long a command's id is known after its result, or after it was written. Milliseconds, 10 min. Spec L31, L33. */
+export const HOME_RESULT_KEPT_MS = 600_000;
+
+/** Results that one home's repeats may still ask for; also ids of written commands that nobody waits for. Count. */
+export const HOME_RESULTS_KEPT_MAX = 1_000;
+
+/** Bytes of one home's kept results. Bytes, 4 MiB. */
+export const HOME_RESULT_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Bytes of commands, results and snapshots that the homes of one node's shards hold together. Bytes, 256 MiB. */
+export const NODE_HOME_BYTES_MAX = 256 * 1024 * 1024;
+
 /** How long after its TTL a written command may still be answered: a box acts within the TTL and may take its time. Milliseconds. */
 export const COMMAND_LATE_ANSWER_MS = 30_000;
+
+/** How long a shard waits to hear whether a command was written to a link that ended meanwhile. Milliseconds. */
+export const COMMAND_SETTLE_WAIT_MS = 5_000;
+
+/** How long a shard that starts or gains a home waits for its box before it calls it offline. Milliseconds. Spec L31. */
+export const PRESENCE_HOLD_MS = 15_000;
+
+/** Longest time a box that was told to come back counts as neither there nor gone: the longest spread and 5 s. Milliseconds. */
+export const PRESENCE_HOLD_MS_MAX = 65_000;
+
+/** How long a shard keeps the links of an entry that it cannot reach. Milliseconds. */
+export const LINK_AWAY_MS = 15_000;
+
+/** Replacements of one home's box link within REPLACEMENT_WINDOW_MS after which the incumbent stays. Count. Spec L23. */
+export const REPLACEMENTS_MAX = 3;
+
+/** Milliseconds, 5 min. Spec L23. */
+export const REPLACEMENT_WINDOW_MS = 300_000;
+
+/** How long the incumbent then stays. Milliseconds, 10 min. Spec L23. */
+export const INCUMBENT_STAYS_MS = 600_000;
+
+/** How long a home's snapshot is kept after its box last sent one. Milliseconds, 24 h. Spec L34. */
+export const NOW_KEPT_MS = 24 * 60 * 60_000;
+
+/** How often a home that nothing uses is looked for and dropped. Milliseconds. */
+export const HOME_SWEEP_INTERVAL_MS = 60_000;

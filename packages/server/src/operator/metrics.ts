@@ -3,6 +3,7 @@
 // I1  Labels are closed unions: no tunnel, key, address or header value is ever a label.
 // I2  Every series exists from the start with value 0, so that a rate over a restart is right.
 
+import { LINK_ROLES, type LinkRole } from "../entry/link/link-metrics.ts";
 import { LINK_ENDS, type LinkEnd } from "../peer/transport/link-end.ts";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -68,6 +69,16 @@ export type CorrectionOutcome = (typeof CORRECTION_OUTCOMES)[number];
 export const MUTATION_OUTCOMES = ["committed", "refused", "unavailable"] as const;
 export type MutationOutcome = (typeof MUTATION_OUTCOMES)[number];
 
+/** How a command of a home ended for whoever waited for it. Spec L31. */
+export const COMMAND_ENDINGS = [
+  "result",
+  "unknown", // the box may have it, and nobody knows what became of it
+  "not_delivered", // no box, or too much open
+  "expired", // its TTL was over before a box had it
+  "given_back", // to its entry: the home is another shard's
+] as const;
+export type CommandEndingLabel = (typeof COMMAND_ENDINGS)[number];
+
 /** Status classes of the operator listener's answers. */
 export const STATUS_CLASSES = ["2xx", "4xx", "5xx"] as const;
 export type StatusClass = (typeof STATUS_CLASSES)[number];
@@ -75,6 +86,12 @@ export type StatusClass = (typeof STATUS_CLASSES)[number];
 /** A counter with one closed label. */
 export interface LabelledCounter<Label extends string> {
   inc(label: Label): void;
+}
+
+/** A gauge with one closed label. */
+export interface LabelledGauge<Label extends string> {
+  readonly gauge: Gauge;
+  set(label: Label, value: number): void;
 }
 
 /** Everything a node counts. Gauges take `inc`, `dec` and `set`. */
@@ -100,6 +117,11 @@ export interface Metrics {
   readonly corrections: LabelledCounter<CorrectionOutcome>;
   /** Links a second that a drain would count on. */
   readonly acceptRate: Gauge;
+  /** Links of homes that this node's shards own, whichever node holds them. Set when asked. */
+  readonly homeLinks: LabelledGauge<LinkRole>;
+  readonly commandsEnded: LabelledCounter<CommandEndingLabel>;
+  /** Box links that a newer one of the same home took the place of. Spec L23. */
+  readonly linkReplacements: { inc(count?: number): void };
   readonly directoryMutations: LabelledCounter<MutationOutcome>;
   readonly operatorRequests: LabelledCounter<StatusClass>;
   /** Ends of connections to other nodes, those that never became a link included. */
@@ -145,6 +167,19 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       CORRECTION_OUTCOMES,
     ),
     acceptRate: gauge("moor_link_accept_rate", "Links a second this node would be asked to take in."),
+    homeLinks: createLabelledGauge(registry, LINK_ROLES, {
+      name: "moor_home_links",
+      help: "Links of the homes that this node's shards own.",
+      label: "role",
+    }),
+    commandsEnded: createLabelledCounter(
+      registry,
+      "moor_commands_total",
+      "Commands of homes by how they ended for whoever waited.",
+      COMMAND_ENDINGS,
+      "ending",
+    ),
+    linkReplacements: counter("moor_link_replacements_total", "Box links replaced by a newer one."),
     directoryMutations: labelled(
       "moor_directory_mutations_total",
       "Changes asked of the directory.",
@@ -164,13 +199,35 @@ export function readAtScrape(gauge: Gauge, read: () => number): void {
   Object.assign(gauge, { collect: () => gauge.set(read()) });
 }
 
+/** As `readAtScrape`, for every label. */
+export function readLabelsAtScrape<Label extends string>(
+  labelled: LabelledGauge<Label>,
+  read: () => Readonly<Record<Label, number>>,
+): void {
+  const collect = () => {
+    for (const [label, value] of Object.entries<number>(read())) labelled.set(label as Label, value);
+  };
+  Object.assign(labelled.gauge, { collect });
+}
+
+function createLabelledGauge<Label extends string>(
+  registry: Registry,
+  labels: readonly Label[],
+  { name, help, label }: { readonly name: string; readonly help: string; readonly label: string },
+): LabelledGauge<Label> {
+  const gauge = new Gauge({ name, help, labelNames: [label], registers: [registry] });
+  for (const value of labels) gauge.labels(value).set(0);
+  return { gauge, set: (value, count) => gauge.labels(value).set(count) };
+}
+
 function createLabelledCounter<Label extends string>(
   registry: Registry,
   name: string,
   help: string,
   labels: readonly Label[],
+  labelName = "outcome",
 ): LabelledCounter<Label> {
-  const counter = new Counter({ name, help, labelNames: ["outcome"], registers: [registry] });
+  const counter = new Counter({ name, help, labelNames: [labelName], registers: [registry] });
   const children = new Map(labels.map((label) => [label, counter.labels(label)]));
   for (const child of children.values()) child.inc(0);
   return { inc: (label) => children.get(label)?.inc() };

@@ -24,9 +24,7 @@ import type {
 } from "../peer/peer-link.ts";
 import { MAILBOX_SWEEP_INTERVAL_MS } from "../server-limits.ts";
 import { Mailbox, type EntryLookup } from "./mailbox/mailbox.ts";
-
-/** Revisions are at least the directory's time in microseconds. Spec R22. */
-const MICROSECONDS_PER_MS = 1_000;
+import { TenantArrivals } from "./tenant-arrivals.ts";
 
 export interface ShardOptions {
   readonly id: ShardId;
@@ -52,15 +50,13 @@ export class Shard implements ShardPort {
   readonly shard: ShardId;
   readonly #options: ShardOptions;
   readonly #mailboxes = new Map<TunnelId, Mailbox>();
-  /** When tunnels arrived from another owner, until their grace is over. */
-  readonly #arrivedAtMs = new Map<TunnelId, number>();
-  readonly #startedAtMs: number;
+  readonly #arrivals: TenantArrivals<TunnelId>;
   #sweepTimer: TimerHandle | undefined;
 
   constructor(options: ShardOptions) {
     this.shard = options.id;
     this.#options = options;
-    this.#startedAtMs = options.runtime.monotonicMs();
+    this.#arrivals = new TenantArrivals(options.runtime, OWNER_GRACE_MS);
     this.#scheduleSweep();
   }
 
@@ -116,7 +112,7 @@ export class Shard implements ShardPort {
   /** A tunnel's placement changed, or the tunnel is gone (`undefined`): lets it go or takes it on. */
   placementChanged(tunnel: TunnelId, placement: KnownPlacement | undefined): void {
     if (placement?.shard === this.shard) return this.#arrived(tunnel, placement);
-    this.#arrivedAtMs.delete(tunnel);
+    this.#arrivals.forget(tunnel);
     const mailbox = this.#mailboxes.get(tunnel);
     if (mailbox === undefined) return;
     this.#mailboxes.delete(tunnel);
@@ -152,8 +148,7 @@ export class Shard implements ShardPort {
   }
 
   #arrived(tunnel: TunnelId, placement: KnownPlacement): void {
-    if (this.#mailboxes.has(tunnel) || this.#arrivedAtMs.has(tunnel)) return;
-    this.#arrivedAtMs.set(tunnel, this.#options.runtime.monotonicMs());
+    if (this.#mailboxes.has(tunnel) || !this.#arrivals.note(tunnel)) return;
     this.#options.timeline.note(tunnel, "owner-gained", `${this.shard} at revision ${placement.revision}`);
     // A tunnel that no agent knows yet was created, not moved.
     const level = this.#options.wasSeen(tunnel) === false ? "debug" : "info";
@@ -167,26 +162,19 @@ export class Shard implements ShardPort {
     if (placement?.shard !== this.shard) return undefined;
     const existing = this.#mailboxes.get(tunnel);
     if (existing !== undefined) return existing;
-    if (placements.learn(tunnel, senders) || this.#isJustPlaced(placement)) this.#arrived(tunnel, placement);
-    const sinceMs = this.#arrivedAtMs.get(tunnel) ?? this.#startedAtMs;
+    if (placements.learn(tunnel, senders) || this.#arrivals.isJustPlaced(placement)) {
+      this.#arrived(tunnel, placement);
+    }
     const mailbox = new Mailbox({
       runtime: this.#options.runtime,
       entries: this.#options.entries,
       port: this,
       // A tunnel that only its sender knows of is taken for one whose agents may be on their way.
       wasSeen: this.#options.wasSeen(tunnel) ?? true,
-      graceUntilMs: sinceMs + OWNER_GRACE_MS,
+      graceUntilMs: this.#arrivals.sinceMs(tunnel) + OWNER_GRACE_MS,
     });
     this.#mailboxes.set(tunnel, mailbox);
     return mailbox;
-  }
-
-  /**
-   * Whether a placement was made moments ago, by its revision: a replica may show it before its listeners are told, and
-   * a message may come in between.
-   */
-  #isJustPlaced({ revision }: KnownPlacement): boolean {
-    return Math.abs(this.#options.runtime.wallMs() - revision / MICROSECONDS_PER_MS) < OWNER_GRACE_MS;
   }
 
   #notOwner(tunnel: TunnelId): NotOwner {
@@ -199,9 +187,7 @@ export class Shard implements ShardPort {
         mailbox.sweep();
         if (mailbox.isIdle()) this.#mailboxes.delete(tunnel);
       }
-      const graceOverMs = this.#options.runtime.monotonicMs() - OWNER_GRACE_MS;
-      for (const [tunnel, atMs] of this.#arrivedAtMs)
-        if (atMs < graceOverMs) this.#arrivedAtMs.delete(tunnel);
+      this.#arrivals.sweep();
       this.#scheduleSweep();
     });
   }
