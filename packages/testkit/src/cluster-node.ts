@@ -95,6 +95,12 @@ export class ClusterNode {
     return tookMs;
   }
 
+  /** Stops it and starts it again; gives the milliseconds of the start. */
+  async restart(): Promise<number> {
+    await this.stop();
+    return this.start();
+  }
+
   /** SIGTERM and the end. */
   async stop(deadlineMs?: number): Promise<ProcessEnd | undefined> {
     const running = this.#process;

@@ -40,6 +40,8 @@ export interface Cluster {
   node(id: string): ClusterNode;
   /** Ids of all shards. */
   readonly shards: readonly string[];
+  /** File of the secret that its nodes share. */
+  readonly nodeSecretFile: string;
   /** Creates tunnels at the first node, and waits until every node knows them. */
   createTunnels(count: number): Promise<readonly FleetTunnel[]>;
   /** Resolves when every node that runs shows `tenant` at `shard`. */
@@ -71,7 +73,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const informed = nodes.filter((node) => !node.isBootstrap);
     await Promise.all(informed.map((node) => untilShardsLive(node, shards)));
     if (options.corrections === true) await setCorrections(informed, true);
-    return { nodes, shards, stop, ...handlesOf(nodes, informed) };
+    return { nodes, shards, nodeSecretFile: ground.nodeSecretFile, stop, ...handlesOf(nodes, informed) };
   } catch (error) {
     await stop();
     throw error;

@@ -13,20 +13,27 @@ export type AskEnding =
   /** No outcome at all: the app could not reach anybody. */
   | { readonly kind: "broken"; readonly fault: string };
 
+/** One asking: when the app asked, by its wall clock, and what it was told. */
+export interface Ask {
+  readonly askedAtMs: number;
+  readonly ending: AskEnding;
+}
+
 /** A command with everything its app was told, in order: it asks again by the same id. */
 export interface CommandRecord {
   readonly id: string;
   readonly home: string;
   /** At least one. */
-  readonly asks: readonly AskEnding[];
+  readonly asks: readonly Ask[];
   /** From the first asking to the last ending. Milliseconds. */
   readonly tookMs: number;
 }
 
-/** One act of a box. */
+/** One act of a box, by the wall clock of the same machine. */
 export interface BoxAct {
   readonly id: string;
   readonly home: string;
+  readonly atMs: number;
 }
 
 /** What became of all commands. */
@@ -38,7 +45,7 @@ export interface CommandVerdict {
   readonly actedTwice: number;
   /** Results of commands in no ledger. Count. */
   readonly resultsUnacted: number;
-  /** Acted on, although every word of it was `not_delivered` or `expired`. Count. */
+  /** Acted on before any asking that did not end as `not_delivered` or `expired`. Count. */
   readonly deniedAndActed: number;
   /** Acted on by the box of another home. Count. */
   readonly actedElsewhere: number;
@@ -57,29 +64,29 @@ export interface CommandVerdict {
 /** Judges `records` by `acts`; acts on commands that are in no record are of another run. */
 export function judgeCommands(records: readonly CommandRecord[], acts: readonly BoxAct[]): CommandVerdict {
   const homeOf = new Map(records.map(({ id, home }) => [id, home]));
-  const acted = new Map<string, number>();
+  const acted = new Map<string, number[]>();
   let actedElsewhere = 0;
-  for (const { id, home } of acts) {
+  for (const { id, home, atMs } of acts) {
     if (!homeOf.has(id)) continue;
-    acted.set(id, (acted.get(id) ?? 0) + 1);
+    acted.set(id, [...(acted.get(id) ?? []), atMs]);
     if (homeOf.get(id) !== home) actedElsewhere += 1;
   }
   const endings: Record<string, number> = {};
-  for (const { asks } of records) {
-    for (const ask of asks) endings[nameOf(ask)] = (endings[nameOf(ask)] ?? 0) + 1;
+  for (const { ending } of records.flatMap(({ asks }) => asks)) {
+    endings[nameOf(ending)] = (endings[nameOf(ending)] ?? 0) + 1;
   }
-  const results = records.filter(({ asks }) => asks.at(-1)?.kind === "result");
-  const left = records.filter(({ asks }) => ["unknown", "broken"].includes(asks.at(-1)?.kind ?? "broken"));
+  const results = records.filter((record) => lastWord(record) === "result");
+  const left = records.filter((record) => ["unknown", "broken"].includes(lastWord(record)));
   return {
     commands: records.length,
     results: results.length,
-    actedTwice: [...acted.values()].filter((count) => count > 1).length,
+    actedTwice: [...acted.values()].filter(({ length }) => length > 1).length,
     resultsUnacted: results.filter(({ id }) => !acted.has(id)).length,
-    deniedAndActed: records.filter(({ id, asks }) => acted.has(id) && asks.every(isDenial)).length,
+    deniedAndActed: records.filter((record) => isDeniedAct(record, acted.get(record.id) ?? [])).length,
     actedElsewhere,
     foreignResults: records.filter(isForeign).length,
     endings,
-    resultsByAskingAgain: results.filter(({ asks }) => asks[0]?.kind === "unknown").length,
+    resultsByAskingAgain: results.filter(({ asks }) => asks[0]?.ending.kind === "unknown").length,
     leftUnknown: left.length,
     leftUnknownIds: left.slice(0, 5).map(({ id }) => id),
     latency: latencyOf(records),
@@ -105,16 +112,21 @@ function nameOf(ask: AskEnding): string {
   return ask.kind === "broken" ? `broken: ${ask.fault}` : ask.kind;
 }
 
-function isDenial({ kind }: AskEnding): boolean {
-  return kind === "not_delivered" || kind === "expired";
+function lastWord({ asks }: CommandRecord): AskEnding["kind"] {
+  return asks.at(-1)?.ending.kind ?? "broken";
+}
+
+function isDeniedAct({ asks }: CommandRecord, actedAtMs: readonly number[]): boolean {
+  const open = asks.find(({ ending: { kind } }) => kind !== "not_delivered" && kind !== "expired");
+  return actedAtMs.some((atMs) => atMs < (open?.askedAtMs ?? Infinity));
 }
 
 function isForeign({ id, asks }: CommandRecord): boolean {
   const turns = new Set<number>();
-  for (const ask of asks) {
-    if (ask.kind !== "result") continue;
-    if (ask.did !== id) return true;
-    turns.add(ask.turn);
+  for (const { ending } of asks) {
+    if (ending.kind !== "result") continue;
+    if (ending.did !== id) return true;
+    turns.add(ending.turn);
   }
   return turns.size > 1;
 }

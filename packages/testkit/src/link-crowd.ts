@@ -8,9 +8,9 @@ import { WebSocket } from "ws";
 import type { LinkEvent } from "./link-journal.ts";
 import { boxKeyOf, dialPlainBox, lookupLoopback, type PlainDialEnding } from "./link-plain.ts";
 
-/** How the clients of a crowd behave. `plain`: boxes by hand, without `shard`. `bare`: a WebSocket and nothing else,
- *  for the yardstick beside it. */
-export type CrowdKind = "plain" | "bare";
+/** How the clients of a crowd behave. `library`: boxes by the client library. `plain`: boxes by hand, without `shard`.
+ *  `bare`: a WebSocket and nothing else, for the yardstick beside it. */
+export type CrowdKind = "library" | "plain" | "bare";
 
 /** One client: its number in the fleet, its home, and the seed of its box's key (32 bytes, base64url). */
 export interface CrowdClient {
@@ -32,6 +32,14 @@ export interface CrowdOrder {
   readonly redialWithinMs?: number;
   /** PEM of the authority of the service's certificate. */
   readonly ca?: string;
+  /** `library`: capabilities. Default: the library's own. */
+  readonly caps?: readonly string[];
+  /** `library`: folder for each box's record and command log. Default: in memory. */
+  readonly stateDir?: string;
+  /** `library`: file that boxes add a line to for each command they act on (`BoxAct`). Default: none. */
+  readonly ledgerFile?: string;
+  /** `library`: longest time a command takes; each takes a random part of it. Milliseconds, default 0. */
+  readonly actMs?: number;
   /** `plain`: loopback addresses the clients dial from, in turn. Default: the system's choice. */
   readonly localAddresses?: readonly string[];
 }
@@ -48,16 +56,15 @@ export interface Crowd {
 
 /** A client of a crowd: it dials once it is started, and says what happens to it. */
 export interface CrowdMember {
-  start(): void;
+  start(): void | Promise<void>;
   stop(): void | Promise<void>;
 }
 
-/** Makes one client; `note` takes what happens to it. */
-export type MemberFactory = (
-  client: CrowdClient,
-  order: CrowdOrder,
-  note: (kind: LinkEvent["kind"], code?: number) => void,
-) => CrowdMember;
+/** Takes what happens to one client. `code`: of a `failed` or `lost`, as in LinkEvent. */
+export type NoteLinkEvent = (kind: LinkEvent["kind"], code?: number) => void;
+
+/** Makes one client. */
+export type MemberFactory = (client: CrowdClient, order: CrowdOrder, note: NoteLinkEvent) => CrowdMember;
 
 const runtime = createNodeRuntime();
 
@@ -100,7 +107,7 @@ async function startInTurn(
   let started = 0;
   while (started < members.length && (await sleep(runtime, TICK_MS, signal)) === "elapsed") {
     const due = Math.ceil(((runtime.monotonicMs() - startMs) * perS) / 1000);
-    for (const member of members.slice(started, due)) member.start();
+    for (const member of members.slice(started, due)) void member.start();
     started = Math.min(due, members.length);
   }
 }

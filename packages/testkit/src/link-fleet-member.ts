@@ -12,16 +12,18 @@ import { runFlood, runHandshakes } from "./link-load.ts";
 const crowds = new Map<number, Crowd>();
 let crowdCount = 0;
 
-const FACTORIES: Readonly<Record<CrowdKind, MemberFactory>> = {
-  plain: makePlainMember,
-  bare: makeBareMember,
+/** The client library is loaded only where it is used: its memory is not the yardstick's. */
+const FACTORIES: Readonly<Record<CrowdKind, () => Promise<MemberFactory>>> = {
+  library: async () => (await import("./link-library-member.ts")).makeLibraryMember,
+  plain: () => Promise.resolve(makePlainMember),
+  bare: () => Promise.resolve(makeBareMember),
 };
 
 async function obey(order: FleetOrder): Promise<FleetAnswer> {
   switch (order.do) {
     case "start":
       crowdCount += 1;
-      crowds.set(crowdCount, startCrowd(order.crowd, FACTORIES[order.crowd.kind]));
+      crowds.set(crowdCount, startCrowd(order.crowd, await FACTORIES[order.crowd.kind]()));
       return { kind: "started", crowd: crowdCount };
     case "shake":
       return { kind: "shaken", done: await runHandshakes(order.handshakes) };

@@ -28,6 +28,8 @@ export interface LinkFleet {
   journal(): Promise<readonly LinkEvent[]>;
   /** Ends all links, then the processes. */
   stop(): Promise<void>;
+  /** SIGKILL to the processes, as a power cut. */
+  kill(): Promise<void>;
 }
 
 /** A client's link costs one descriptor, and one core serves about as many dials as one server takes. */
@@ -56,6 +58,9 @@ export async function startLinkFleet(options: LinkFleetOptions): Promise<LinkFle
     );
     return counts.reduce((sum, { online }) => sum + online, 0);
   };
+  const kill = async () => {
+    await Promise.all(members.map(({ process }) => process.kill()));
+  };
   return {
     clientCount: clients.length,
     pids: members.map(({ process }) => process.pid),
@@ -73,8 +78,9 @@ export async function startLinkFleet(options: LinkFleetOptions): Promise<LinkFle
       await Promise.all(
         crowds.map(({ member, number }) => member.ask({ do: "stop", crowd: number }, "stopped")),
       );
-      await Promise.all(members.map(({ process }) => process.kill()));
+      await kill();
     },
+    kill,
   };
 }
 

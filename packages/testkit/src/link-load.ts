@@ -4,7 +4,7 @@
 // I1  Every wrong hello is wrong in one known way, and the ways take turns: none is left out by chance.
 // I2  Both are open about what they got: every ending is counted by its code.
 
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { WebSocket } from "ws";
 import type { CrowdClient } from "./link-crowd.ts";
@@ -13,8 +13,10 @@ import { boxKeyOf, dialPlainApp, dialPlainBox, type PlainDialEnding } from "./li
 /** Boxes that dial, shake hands and leave, again and again. */
 export interface HandshakesOrder {
   readonly endpoint: string;
-  /** As many handshakes are under way as there are clients: one home never meets itself. */
+  /** Boxes that take turns, so that none of their homes is told to slow down. */
   readonly clients: readonly Omit<CrowdClient, "client">[];
+  /** Handshakes under way; at most as many as there are clients. */
+  readonly atATime: number;
   readonly serviceKeys: readonly string[];
   readonly forMs: number;
   readonly ca?: string;
@@ -57,13 +59,17 @@ const LAST_ENDINGS_MS = 20_000;
 
 /** Runs handshakes for the ordered time. */
 export async function runHandshakes(order: HandshakesOrder): Promise<HandshakesDone> {
-  const { endpoint, clients, serviceKeys, forMs, ca } = order;
+  const { endpoint, clients, atATime, serviceKeys, forMs, ca } = order;
   const tookMs: number[] = [];
   let failed = 0;
   const startMs = runtime.monotonicMs();
-  const shakeUntilEnd = async ({ home, seed }: Omit<CrowdClient, "client">) => {
-    const key = boxKeyOf(seed);
-    while (runtime.monotonicMs() - startMs < forMs) {
+  /** Each of them has boxes of its own: one home never meets itself. */
+  const shakeUntilEnd = async (_: unknown, at: number) => {
+    const own = clients.filter((_client, index) => index % atATime === at);
+    const keys = own.map(({ seed }) => boxKeyOf(seed));
+    for (let turn = 0; runtime.monotonicMs() - startMs < forMs; turn += 1) {
+      const home = own[turn % own.length]?.home ?? "";
+      const key = keys[turn % keys.length] as KeyObject;
       const dialledAtMs = runtime.monotonicMs();
       const tls = ca === undefined ? {} : { ca };
       const ending = await dialPlainBox({ endpoint, home, key, serviceKeys, caps: ["shard"], ...tls });
@@ -77,7 +83,7 @@ export async function runHandshakes(order: HandshakesOrder): Promise<HandshakesD
       }
     }
   };
-  await Promise.all(clients.map(shakeUntilEnd));
+  await Promise.all(Array.from({ length: atATime }, shakeUntilEnd));
   tookMs.sort((one, other) => one - other);
   const at = (share: number) => Math.round((tookMs[Math.floor((tookMs.length - 1) * share)] ?? 0) * 10) / 10;
   const wholeMs = Math.round(runtime.monotonicMs() - startMs);
