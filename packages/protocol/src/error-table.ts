@@ -113,6 +113,7 @@ export const ERROR_TABLE = {
     spec: "L2",
     summary: "The home is held elsewhere: ask the host in Ftw-Shard.",
   },
+  upgrade_required: invalid(426, "L1", "The path is for WebSocket clients: ask for an upgrade."),
   tunnel_queue_full: limited("T12", "Too many calls wait for this tunnel."),
   rate_limit_exceeded: limited("T3", "Too many requests from this sender."),
   internal_error: mayHaveRun(500, "T3", "The service failed; whether the call ran is not known."),

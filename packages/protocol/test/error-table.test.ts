@@ -11,7 +11,7 @@ import { verifies } from "@moor/testkit";
 describe("the error table", () => {
   verifies("T3", "each type of error has its statuses", () => {
     const statuses: Readonly<Record<string, readonly number[]>> = {
-      invalid_request_error: [400, 405, 406, 413, 415],
+      invalid_request_error: [400, 405, 406, 413, 415, 426],
       authentication_error: [401],
       permission_error: [403],
       not_found_error: [404],

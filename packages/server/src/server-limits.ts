@@ -45,6 +45,9 @@ export const ACCEPT_TURNS_MAX = 100;
 /** Idle time before a node closes a kept-alive connection: above the 60 s of common proxies. Milliseconds. */
 export const KEEP_ALIVE_MS = 75_000;
 
+/** Time a peer has for its TLS handshake. Milliseconds: clients give up after 15 s (L15); Node's default is 120 s. */
+export const TLS_HANDSHAKE_MS = 15_000;
+
 /** Time a peer has to send its request head. Milliseconds. */
 export const REQUEST_HEAD_MS = 20_000;
 

@@ -22,6 +22,8 @@ export interface HttpExchange {
   readonly query: string;
   /** Raw field lines in the order sent: name, value, name, value, … */
   readonly rawHeaders: readonly string[];
+  /** Address of the connection's other end; a proxy's, if there is one. `undefined` once the connection is gone. */
+  readonly remoteAddress: string | undefined;
   /** Whether the listener that took this request is bound to a loopback address. Spec T10. */
   readonly isLoopbackListener: boolean;
   /** Correlation id: the peer's `X-Request-Id` if it is usable, else minted here. Spec T3. */

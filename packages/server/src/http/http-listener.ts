@@ -13,7 +13,7 @@ import {
 import { createServer as createTlsServer } from "node:https";
 import { Server as NetServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { encodeErrorEnvelope, HEADER, isLoopbackHost, ProtocolError } from "@moor/protocol";
+import { isLoopbackHost, ProtocolError } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
 import {
   ACCEPT_TURNS_MAX,
@@ -24,6 +24,7 @@ import {
   READ_STALL_MS,
   REQUEST_HEAD_MS,
   REQUEST_MS,
+  TLS_HANDSHAKE_MS,
 } from "../server-limits.ts";
 import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange } from "./http-exchange.ts";
@@ -31,7 +32,17 @@ import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
 import { bindServer, type Binding } from "../bind-server.ts";
 import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
+import { writeRawError } from "./raw-reply.ts";
 import { replyError } from "./reply-error.ts";
+
+/** Takes over connections whose clients ask to speak something else on them. */
+export interface UpgradeHandler {
+  /** Whether a request is its to take; others are answered as if they had not asked. */
+  accepts(request: IncomingMessage): boolean;
+  handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Ends what is left of the connections it took. */
+  close(): void;
+}
 
 export interface HttpListenerOptions {
   readonly host: string;
@@ -49,6 +60,8 @@ export interface HttpListenerOptions {
   readonly logger: Logger;
   readonly isLeaving: () => boolean;
   readonly handle: (exchange: HttpExchange) => void | Promise<void>;
+  /** Default: no connection is taken over. */
+  readonly upgrades?: UpgradeHandler;
   /** How long an answer may wait for its peer to read on. Milliseconds, default READ_STALL_MS. */
   readonly readStallMs?: number;
 }
@@ -68,7 +81,7 @@ export interface HttpListener {
 
 /** Binds and serves. Throws ConfigError when the address is taken or not allowed. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
-  const { runtime, isLeaving, readStallMs = READ_STALL_MS } = options;
+  const { runtime, isLeaving, upgrades, readStallMs = READ_STALL_MS } = options;
   const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host), readStallMs };
   const newest = new WeakMap<Duplex, NodeExchange>();
   const serve = (request: IncomingMessage, response: ServerResponse) => {
@@ -84,12 +97,16 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     noDelay: true,
     // Without a Host header node:http would answer by itself, without the envelope of T3.
     requireHostHeader: false,
+    shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.accepts(request) ?? false,
   };
   const { server, follow } = createListenerServer(options, serverOptions, serve);
   // Beyond a number of lines node:http would drop the rest unseen; HEADER_BYTES_MAX bounds them.
   server.maxHeadersCount = 0;
   // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
+  if (upgrades !== undefined) {
+    server.on("upgrade", (request, socket, head) => upgrades.handle(request, socket, head));
+  }
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
   await bindServer(server, bindingOf(options), (reason) => {
     options.logger.warn("listener-failed", { reason });
@@ -100,6 +117,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     stopAccepting: () => stopAccepting(server),
     close: () => {
       stop();
+      upgrades?.close();
       return closeServer(server, runtime);
     },
   };
@@ -141,7 +159,8 @@ function createListenerServer(
   const { tls } = options;
   if (tls === undefined) return { server: createServer(serverOptions, serve), follow: () => () => {} };
   const pair = readListenerCertificate(tls, "public.tls");
-  const server = createTlsServer({ ...serverOptions, ...pair, ALPNProtocols: ["http/1.1"] }, serve);
+  const tlsOptions = { ...pair, ALPNProtocols: ["http/1.1"], handshakeTimeout: TLS_HANDSHAKE_MS };
+  const server = createTlsServer({ ...serverOptions, ...tlsOptions }, serve);
   return { server, follow: () => followCertificate(server, tls, options) };
 }
 
@@ -190,11 +209,5 @@ function answerMalformed(socket: Duplex, exchange: NodeExchange | undefined, run
     else replyError(exchange, error);
     return;
   }
-  if (!socket.writable) return void socket.destroy();
-  const body = encodeErrorEnvelope(error);
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `${HEADER.requestId}: ${mintId("req", runtime)}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  writeRawError(socket, error, mintId("req", runtime));
 }

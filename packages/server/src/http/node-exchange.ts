@@ -68,6 +68,10 @@ export class NodeExchange implements HttpExchange {
     return this.#request.rawHeaders;
   }
 
+  get remoteAddress(): string | undefined {
+    return this.#request.socket.remoteAddress;
+  }
+
   get isLoopbackListener(): boolean {
     return this.#context.isLoopbackListener;
   }

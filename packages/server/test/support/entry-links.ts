@@ -192,7 +192,8 @@ export class EntryLinks {
         shard: (id) => (this.shardStates.has(id) ? this.record(id) : undefined),
       },
       sightings: {
-        note: (home, app, hasShard) => void this.sightings.push(`${home}/${app ?? "box"} ${hasShard}`),
+        noteBoxHello: (home, hasShard) => void this.sightings.push(`${home}/box ${hasShard}`),
+        noteAppHello: (home, app, hasShard) => void this.sightings.push(`${home}/${app} ${hasShard}`),
       },
       signer: createHelloSigner(() => ({
         active: { id: "k".repeat(16), privateKey: this.service.privateKey },

@@ -11,6 +11,7 @@ export interface FakeRequest {
   readonly rawHeaders?: readonly string[];
   readonly body?: Uint8Array | string;
   readonly isLoopbackListener?: boolean;
+  readonly remoteAddress?: string;
 }
 
 export class FakeExchange implements HttpExchange {
@@ -19,6 +20,7 @@ export class FakeExchange implements HttpExchange {
   readonly query: string;
   readonly rawHeaders: readonly string[];
   readonly isLoopbackListener: boolean;
+  readonly remoteAddress: string | undefined;
   readonly requestId: string;
   /** Status of the answer; `undefined` until it begins. */
   status: number | undefined;
@@ -38,6 +40,7 @@ export class FakeExchange implements HttpExchange {
     this.query = request.query ?? "";
     this.rawHeaders = request.rawHeaders ?? [];
     this.isLoopbackListener = request.isLoopbackListener ?? true;
+    this.remoteAddress = request.remoteAddress ?? "192.0.2.1";
     this.requestId = requestId;
     this.#body = Buffer.from(request.body ?? "");
   }

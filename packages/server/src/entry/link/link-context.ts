@@ -1,12 +1,13 @@
 // What the link part of an entry is given: knowledge, keys, ports and settings. No globals.
 
 import type { KeyObject } from "node:crypto";
-import type { AppInstance, HomeId } from "@moor/protocol";
+import type { HomeId } from "@moor/protocol";
 import type { Logger, Runtime } from "@moor/runtime";
 import type { ShardId, ShardRecord } from "../../directory/directory.ts";
 import type { LinkWatch } from "../../drains/link-drain-port.ts";
 import type { HomeShardPort } from "../../peer/link-ports.ts";
 import type { EntryId, KnownPlacement } from "../../peer/peer-link.ts";
+import type { HomeSightings } from "../home-sightings.ts";
 import type { HelloSigner } from "./hello-signer.ts";
 import type { LinkHosts } from "./link-hosts.ts";
 import type { LinkMetrics } from "./link-metrics.ts";
@@ -38,11 +39,6 @@ export interface HomePlacements {
   shard(id: ShardId): ShardRecord | undefined;
 }
 
-/** Notes who said hello, for the gate of moves. Spec L22. */
-export interface HomeSightings {
-  note(home: HomeId, app: AppInstance | undefined, hasShard: boolean): void;
-}
-
 /** Finds out whether `signature` is `key`'s over `bytes`, off this thread; `answer` is called once, later. */
 export type SignatureVerifier = (
   bytes: Uint8Array,
@@ -59,7 +55,8 @@ export interface LinkContext {
   readonly hosts: LinkHosts;
   readonly identities: LinkIdentities;
   readonly placements: HomePlacements;
-  readonly sightings: HomeSightings;
+  /** Notes who said hello, for the gate of moves. Spec L22. */
+  readonly sightings: Pick<HomeSightings, "noteBoxHello" | "noteAppHello">;
   readonly signer: HelloSigner;
   readonly verify: SignatureVerifier;
   /** The way to a shard, or `undefined` while its node cannot be reached. */

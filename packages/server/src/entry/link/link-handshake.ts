@@ -16,11 +16,10 @@ import {
   type Base64url32,
 } from "@moor/protocol";
 import type { LinkRefusal } from "../../peer/link-ports.ts";
-import type { KnownPlacement } from "../../peer/peer-link.ts";
 import { OWNER_HOPS_MAX } from "../../server-limits.ts";
 import type { LinkContext } from "./link-context.ts";
 import { CATCH_UP_WAIT_MS, OWNER_WAIT_MS } from "./link-limits.ts";
-import { routeLink, type LinkRoute } from "./link-route.ts";
+import { routeHome, type LinkRoute } from "./link-route.ts";
 import type { HelloOf, LinkSession, VerifiedLink } from "./link-session.ts";
 import { parsePublicKey } from "./proof-verifier.ts";
 import type { RateBuckets } from "./rate-buckets.ts";
@@ -227,12 +226,8 @@ export class LinkHandshake {
 }
 
 /** Where a link's client belongs now. */
-export function routeOf(context: LinkContext, session: LinkSession, link: VerifiedLink): LinkRoute {
-  const { placements, hosts } = context;
-  const placement: KnownPlacement | undefined = placements.best(link.home);
-  const owner = placement === undefined ? undefined : placements.shard(placement.shard);
-  const host = owner === undefined ? undefined : hosts.hostOf(owner);
-  return routeLink(owner, host, session.dialled, link.isFollowing);
+export function routeOf(context: LinkContext, { dialled }: LinkSession, link: VerifiedLink): LinkRoute {
+  return routeHome(context, link.home, dialled, link.isFollowing);
 }
 
 /** Closes a link that its owner does not take. */

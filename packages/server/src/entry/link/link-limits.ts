@@ -33,6 +33,9 @@ export const HOME_ONE_SHOTS = { capacity: 200, perS: 20 } as const;
 /** Enrolments tried from one address. Spec L25. */
 export const ENROLMENTS = { capacity: 10, perS: 0.1 } as const;
 
+/** Body of an enrolment: a code and a key. Bytes. */
+export const ENROLL_BODY_BYTES_MAX = 4_096;
+
 /** What a frame costs beside its bytes, so that tiny frames are bounded too. Bytes. */
 export const FRAME_COST_BYTES = 2_048;
 

@@ -4,7 +4,9 @@
 // I1  Nobody is sent to the host dialled, to a shard that is not live, or by a `local` name.
 // I2  A client that does not follow is served wherever it dialled: the entry relays (the owner may be another node's).
 
+import type { HomeId } from "@moor/protocol";
 import type { ShardRecord } from "../../directory/directory.ts";
+import type { LinkContext } from "./link-context.ts";
 import type { DialledHost } from "./link-hosts.ts";
 
 /** `redirect`: 4421, or 421 for a one-shot. `wait`: 4503, or 503. */
@@ -28,4 +30,16 @@ export function routeLink(
   if (owner?.state !== "live" || ownerHost === undefined || ownerHost === dialled.host)
     return { kind: "wait" };
   return { kind: "redirect", host: ownerHost };
+}
+
+/** Where a client of a home belongs, by what this node knows now. */
+export function routeHome(
+  { placements, hosts }: Pick<LinkContext, "placements" | "hosts">,
+  home: HomeId,
+  dialled: DialledHost,
+  isFollowing: boolean,
+): LinkRoute {
+  const placement = placements.best(home);
+  const owner = placement === undefined ? undefined : placements.shard(placement.shard);
+  return routeLink(owner, owner === undefined ? undefined : hosts.hostOf(owner), dialled, isFollowing);
 }

@@ -201,11 +201,19 @@ export class LinkSession implements DueItem {
     this.#socket.destroy();
   }
 
-  /** The socket is gone. `libraryCode`: what the library closed it with by itself, if it did. */
-  socketClosed(libraryCode?: number): void {
+  /** The library found what no WebSocket may send, and has begun to close by itself: as a 4400 (L27). */
+  refusedByLibrary(): void {
+    if (this.isClosing) return;
+    this.#leave("4400", "protocol", undefined);
+    const nowMs = this.#owner.context.runtime.monotonicMs();
+    this.#phase = { kind: "closing", sinceMs: nowMs };
+    this.#owner.wheel.add(this, nowMs + CLOSE_WAIT_MS);
+  }
+
+  /** The socket is gone. */
+  socketClosed(): void {
     if (this.#phase.kind === "ended") return;
-    const isRefused = libraryCode === 1007 || libraryCode === 1009;
-    this.#leave(isRefused ? "4400" : "client", isRefused ? "protocol" : "gone", undefined);
+    this.#leave("client", "gone", undefined);
     this.#phase = { kind: "ended" };
     this.#owner.ended(this);
   }

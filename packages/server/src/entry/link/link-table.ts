@@ -120,7 +120,8 @@ export class LinkTable implements SessionOwner, LinkEntry {
     const { home, app, isFollowing, generation } = link;
     this.#byHome.add(home, session);
     this.#countOnline(session, 1);
-    sightings.note(home, app, isFollowing);
+    if (app === undefined) sightings.noteBoxHello(home, isFollowing);
+    else sightings.noteAppHello(home, app, isFollowing);
     watch.linkVerified(app === undefined ? { home, role } : { home, role, app });
     logger.info("link-online", {
       link: linkId,
@@ -217,6 +218,11 @@ export class LinkTable implements SessionOwner, LinkEntry {
       [...this.#sessions.values()],
       ({ role }, { credential }) => role === "app" && credential === keyId,
     );
+  }
+
+  /** Destroys every socket that is left. */
+  destroyAll(): void {
+    for (const session of this.#sessions.values()) session.destroy();
   }
 
   /** Ends timers. Sockets are the listener's to end. */
