@@ -14,6 +14,8 @@ const RESULT = { resp_json: { jsonrpc: "2.0", id: 1, result: {} } };
 /** Links come up, messages cross. Milliseconds. */
 const SETTLE_MS = 1_000;
 
+const nodeAt = (id: string) => ({ id, internalUrl: `tcp://${id}:1` });
+
 describe("three nodes", () => {
   let cluster: SimulatedCluster;
 
@@ -59,6 +61,31 @@ describe("three nodes", () => {
     await cluster.send("b", responseRequest(tunnel, agentKey, { command, fields: final }));
     await cluster.advance(5_000);
     expect(call.text).toBe(`data: {"n":1.0}\n\ndata: ${large}\n\n`);
+  });
+
+  verifies("L26", "a home's id leads to its tunnel from any node, one without a replica too", async () => {
+    cluster.start({ id: "e", shards: [], isBootstrap: true });
+    for (const id of ["a", "b", "c"]) {
+      cluster.node(id).network.setNodes([...["a", "b", "c", "e"]].filter((each) => each !== id).map(nodeAt));
+    }
+    await cluster.advance(SETTLE_MS);
+    const { tunnel, agentKey, connectorKey } = await cluster.tunnel("s1");
+    const home = cluster.truth.addHome({ tunnel: tunnel.id });
+    for (const entry of ["a", "c", "e"]) {
+      const poll = await cluster.send("b", pollRequest(tunnel, agentKey));
+      await cluster.advance(100);
+      const call = await cluster.send(entry, callRequest(home, connectorKey));
+      await cluster.advance(1_000);
+      await cluster.send(
+        "a",
+        responseRequest(tunnel, agentKey, { command: commandOf(poll), fields: RESULT }),
+      );
+      await cluster.advance(1_000);
+      expect([entry, call.status]).toEqual([entry, 200]);
+    }
+    const unknown = await cluster.send("e", callRequest({ id: "nobody" as typeof home.id }, connectorKey));
+    await cluster.advance(1_000);
+    expect([unknown.status, unknown.errorCode]).toEqual([404, "tunnel_not_found"]);
   });
 
   verifies("T12", "refusals come back over the link", async () => {

@@ -7,6 +7,47 @@ const REQUEST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
 const nested = (levels: number) =>
   `{"jsonrpc":"2.0","id":1,"method":"m","params":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
 
+describe("homes", () => {
+  verifies("L26", "a home's id leads to its own tunnel, with that tunnel's key and channels", async () => {
+    const node = new SimulatedNode();
+    const { tunnel, agentKey, connectorKey } = node.tunnel();
+    const home = node.replica.addHome({ tunnel: tunnel.id });
+    const poll = await node.poll(tunnel, agentKey);
+    await node.call(home, connectorKey, { channel: "files" });
+    expect(commandOf(poll)).toMatchObject({ channel: "files", jsonrpc: { method: "tools/list" } });
+    const other = node.tunnel();
+    const foreign = await node.call(home, other.connectorKey);
+    expect([foreign.status, foreign.errorCode]).toEqual([403, "forbidden"]);
+    const keyless = await node.call(home, undefined);
+    expect([keyless.status, keyless.errorCode]).toEqual([401, "unauthorized"]);
+  });
+
+  verifies("L26", "an unknown home, and one without a tunnel, are as an unknown tunnel", async () => {
+    const node = new SimulatedNode();
+    const { tunnel, connectorKey } = node.tunnel();
+    node.replica.deleteTunnel(tunnel.id);
+    const bare = node.replica.addHome();
+    const unknown = await node.call(tunnel, connectorKey);
+    const asked = { headers: ["X-Request-Id", "same"] };
+    for (const id of ["nobody", bare.id]) {
+      const answer = await node.call({ id: id as typeof bare.id }, connectorKey, asked);
+      expect([answer.status, answer.text]).toEqual([404, unknown.text]);
+    }
+    for (const id of ["No-Home", "tunnel_short", "%41", ""]) {
+      const answer = await node.call({ id: id as typeof bare.id }, connectorKey);
+      expect([answer.status, answer.errorCode]).toEqual([400, "invalid_tunnel_id_format"]);
+    }
+  });
+
+  test("an agent cannot poll by a home's id", async () => {
+    const node = new SimulatedNode();
+    const { tunnel, agentKey } = node.tunnel();
+    const home = node.replica.addHome({ tunnel: tunnel.id });
+    const poll = await node.poll({ ...tunnel, id: home.id as never }, agentKey);
+    expect([poll.status, poll.errorCode]).toEqual([400, "invalid_tunnel_id_format"]);
+  });
+});
+
 describe("messages", () => {
   verifies("T9", "a request becomes a command of the path's channel, main by default", async () => {
     const node = new SimulatedNode();

@@ -4,8 +4,13 @@
 // I1  No record holds a private key but ServiceSigningKey, which never leaves the node, and none the text of a code.
 
 import type { KeyObject } from "node:crypto";
-import type { HomeId, TunnelId } from "@moor/protocol";
+import { parseHomeId, type HomeId, type TunnelId } from "@moor/protocol";
 import type { Placement } from "./records.ts";
+
+/** Reads the id of a home that can be a tenant beside tunnels: a home's id that does not look like a tunnel's. */
+export function parseHomeTenant(text: string): HomeId | undefined {
+  return text.startsWith("tunnel_") ? undefined : parseHomeId(text);
+}
 
 /** A home as the directory knows it. */
 export interface HomeRecord {

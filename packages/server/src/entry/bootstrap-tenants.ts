@@ -1,9 +1,9 @@
 // Look-ups of an entry that has no replica: it asks a node that has one.
 //
-// Spec: R24; design "Shape" (bootstrap). A tunnel's facts are asked of the node where its tenant most likely lives,
+// Spec: R24, L26; design "Shape" (bootstrap). A tunnel's facts are asked of the node where its tenant most likely lives,
 // so that the placement learnt on the way is its owner's own. A moment without any node in reach is waited out.
 
-import type { TunnelId } from "@moor/protocol";
+import type { HomeId, TunnelId } from "@moor/protocol";
 import { sleep, type Runtime } from "@moor/runtime";
 import { choosePlacement } from "../directory/placement-choice.ts";
 import type { ShardId } from "../directory/directory.ts";
@@ -35,11 +35,11 @@ export interface BootstrapTenantsOptions {
 /** Look-ups over the peer link. */
 export function bootstrapTenants(options: BootstrapTenantsOptions): TenantDirectory {
   return {
-    lookUp: async (tunnel, keyHash): Promise<TenantFacts | FactsUnavailable> => {
+    lookUp: async (tenant, keyHash): Promise<TenantFacts | FactsUnavailable> => {
       const { runtime } = options;
       const untilMs = runtime.monotonicMs() + LOOK_UP_WAIT_MS;
       for (;;) {
-        const facts = await askCandidates(tunnel, keyHash, options);
+        const facts = await askCandidates(tenant, keyHash, options);
         if (facts !== undefined) return facts;
         if (runtime.monotonicMs() >= untilMs) return { kind: "unavailable" };
         await sleep(runtime, LOOK_UP_RETRY_MS);
@@ -49,26 +49,26 @@ export function bootstrapTenants(options: BootstrapTenantsOptions): TenantDirect
 }
 
 async function askCandidates(
-  tunnel: TunnelId,
+  tenant: TunnelId | HomeId,
   keyHash: Uint8Array | undefined,
   options: BootstrapTenantsOptions,
 ): Promise<TenantFacts | undefined> {
-  for (const node of candidates(tunnel, options)) {
-    const reply = await options.ask(node, factsQuestion(tunnel, keyHash));
+  for (const node of candidates(tenant, options)) {
+    const reply = await options.ask(node, factsQuestion(tenant, keyHash));
     if (reply === undefined) continue;
     const facts = readFacts(reply.head);
-    if (facts.tunnel !== undefined) options.placements.learn(tunnel, facts.tunnel.placement);
+    if (facts.tunnel !== undefined) options.placements.learn(facts.tunnel.id, facts.tunnel.placement);
     return facts;
   }
   return undefined;
 }
 
 /** The known owner's node first, then the one a keyed hash points to, then any. */
-function candidates(tunnel: TunnelId, options: BootstrapTenantsOptions): readonly string[] {
+function candidates(tenant: TunnelId | HomeId, options: BootstrapTenantsOptions): readonly string[] {
   const { topology, placements } = options;
   const reachable = options.reachable();
-  const guessed = choosePlacement(tunnel, topology.liveShards()) as ShardId | undefined;
-  const shards = [placements.best(tunnel)?.shard, guessed];
+  const guessed = choosePlacement(tenant, topology.liveShards()) as ShardId | undefined;
+  const shards = [placements.best(tenant as TunnelId)?.shard, guessed];
   const likely = shards.flatMap((shard) => (shard === undefined ? [] : (topology.nodeOf(shard) ?? [])));
   const inOrder = new Set([...likely.filter((node) => reachable.includes(node)), ...reachable]);
   return [...inOrder].slice(0, ASKED_MAX);

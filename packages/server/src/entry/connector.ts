@@ -1,11 +1,11 @@
 // The caller-facing connector: who may call, and which tunnel and channel.
 //
-// Spec: T3, T9, T15.
+// Spec: T3, T9, T15, L26.
 // I1  Who may call is settled before a byte of the body is read.
 // I2  Every refusal here happens before the call exists, so it was certainly not handed out.
 
 import { DEFAULT_CHANNEL, parseChannelName, parseTunnelId, type ChannelName } from "@moor/protocol";
-import type { KeyRecord, TunnelRecord } from "../directory/directory.ts";
+import { parseHomeTenant, type KeyRecord, type TunnelRecord } from "../directory/directory.ts";
 import type { HttpExchange } from "../http/http-exchange.ts";
 import { refuse, replyError, type Refusal } from "../http/reply-error.ts";
 import { connectorKeyHash, judgeCaller, unavailable } from "./authenticate.ts";
@@ -14,7 +14,7 @@ import type { EntryContext } from "./entry-context.ts";
 import { checkOpenAccess } from "./open-access.ts";
 import { startCall, type Connector } from "./start-call.ts";
 
-/** Handles `/v1/mcp/{id}[/{channel}]`, any method. Spec T9. */
+/** Handles `/v1/mcp/{id}[/{channel}]`, any method; the id is a tunnel's, or that of a home with a tunnel. Spec T9, L26. */
 export async function handleConnector(
   connector: Connector,
   exchange: HttpExchange,
@@ -38,11 +38,11 @@ async function resolveTarget(
   tunnelText: string,
   channelText: string | undefined,
 ): Promise<Refusal | { readonly tunnel: TunnelRecord; readonly channel: ChannelName }> {
-  const tunnelId = parseTunnelId(tunnelText);
-  if (tunnelId === undefined) return refuse("invalid_tunnel_id_format");
+  const id = parseTunnelId(tunnelText) ?? parseHomeTenant(tunnelText);
+  if (id === undefined) return refuse("invalid_tunnel_id_format");
   const channel = channelText === undefined ? DEFAULT_CHANNEL : parseChannelName(channelText);
   if (channel === undefined) return refuse("invalid_channel_format");
-  const facts = await context.tenants.lookUp(tunnelId, connectorKeyHash(exchange));
+  const facts = await context.tenants.lookUp(id, connectorKeyHash(exchange));
   if (facts.kind === "unavailable") return unavailable();
   const { tunnel, key } = facts;
   if (tunnel === undefined) return refuse("tunnel_not_found");

@@ -1,28 +1,35 @@
 // What a bootstrap entry asks of a node that has a replica: tunnels and keys by id and hash.
 //
-// Spec: docs/protocol/peer-link.md; T2. A key travels as its SHA-256 only.
+// Spec: docs/protocol/peer-link.md; T2, L26. A key travels as its SHA-256 only.
 
-import { parseTunnelId } from "@moor/protocol";
-import { ACCESS_MODES, type KeyRecord, type Replica, type TunnelRecord } from "../directory/directory.ts";
+import { parseTunnelId, type HomeId, type TunnelId } from "@moor/protocol";
+import {
+  ACCESS_MODES,
+  parseHomeTenant,
+  type KeyRecord,
+  type Replica,
+  type TunnelRecord,
+} from "../directory/directory.ts";
 import { KEY_KINDS } from "../directory/keys.ts";
 import type { PlacementKnowledge } from "../entry/placement-knowledge.ts";
-import type { TenantFacts } from "../entry/tenant-directory.ts";
+import { tunnelOf, type TenantFacts } from "../entry/tenant-directory.ts";
 import { encodePlacement, MalformedHead, read, type RawHead } from "./peer-messages.ts";
 
-/** The question. */
-export function factsQuestion(tunnel: string, keyHash: Uint8Array | undefined): RawHead {
+/** The question: of a tunnel, or of the tunnel of a home. */
+export function factsQuestion(tenant: TunnelId | HomeId, keyHash: Uint8Array | undefined): RawHead {
   const hash = keyHash === undefined ? {} : { keyHash: Buffer.from(keyHash).toString("hex") };
-  return { t: "facts", tunnel, ...hash };
+  const member = parseTunnelId(tenant) === undefined ? "home" : "tunnel";
+  return { t: "facts", [member]: tenant, ...hash };
 }
 
 /** The answer of a node with a replica: the newest placement it knows of, be it ahead of its replica. */
 export function answerFacts(
   head: RawHead,
-  replica: Pick<Replica, "tunnel" | "keyByHash">,
+  replica: Pick<Replica, "tunnel" | "home" | "keyByHash">,
   placements: PlacementKnowledge,
 ): RawHead {
   const hash = read.optionalText(head, "keyHash");
-  const tunnel = replica.tunnel(read.tunnel(head));
+  const tunnel = tunnelOf(replica, readTenant(head));
   const key = hash === undefined ? undefined : replica.keyByHash(Buffer.from(hash, "hex"));
   const placement = tunnel === undefined ? undefined : { ...tunnel.placement, ...placements.best(tunnel.id) };
   return {
@@ -30,6 +37,14 @@ export function answerFacts(
     ...(placement === undefined ? {} : { tunnel: { ...tunnel, placement: encodePlacement(placement) } }),
     ...(key === undefined ? {} : { key }),
   };
+}
+
+function readTenant(head: RawHead): TunnelId | HomeId {
+  const text = read.optionalText(head, "home");
+  if (text === undefined) return read.tunnel(head);
+  const home = parseHomeTenant(text);
+  if (home === undefined) throw new MalformedHead("home");
+  return home;
 }
 
 /** What the answer says. */

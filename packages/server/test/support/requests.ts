@@ -1,6 +1,6 @@
 // The requests that callers and agents send, as tests write them, and what comes back.
 
-import type { TunnelRecord } from "../../src/directory/directory.ts";
+import type { HomeRecord, TunnelRecord } from "../../src/directory/directory.ts";
 import type { FakeExchange, FakeRequest } from "./fake-exchange.ts";
 
 /** A command as an agent reads it from a poll. */
@@ -44,7 +44,7 @@ export const INSTANCE_B = "b".repeat(32);
 
 /** A caller's POST to the connector. */
 export function callRequest(
-  tunnel: Pick<TunnelRecord, "id">,
+  tunnel: Pick<TunnelRecord | HomeRecord, "id">,
   key: string | undefined,
   options: CallOptions = {},
 ): FakeRequest {

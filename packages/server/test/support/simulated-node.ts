@@ -2,7 +2,7 @@
 
 import { createSilentLogger, type Logger } from "@moor/runtime";
 import { VirtualRuntime } from "@moor/testkit";
-import type { TunnelRecord } from "../../src/directory/directory.ts";
+import type { HomeRecord, TunnelRecord } from "../../src/directory/directory.ts";
 import { NO_LINK_WATCH } from "../../src/drains/link-drain-port.ts";
 import type { KeyKind } from "../../src/directory/keys.ts";
 import { ByteBudget } from "../../src/entry/byte-budget.ts";
@@ -102,7 +102,11 @@ export class SimulatedNode {
   }
 
   /** A caller's POST to the connector. */
-  call(tunnel: TunnelRecord, key: string | undefined, options: CallOptions = {}): Promise<FakeExchange> {
+  call(
+    tunnel: Pick<TunnelRecord | HomeRecord, "id">,
+    key: string | undefined,
+    options: CallOptions = {},
+  ): Promise<FakeExchange> {
     return this.send(callRequest(tunnel, key, options));
   }
 

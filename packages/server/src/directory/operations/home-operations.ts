@@ -6,7 +6,7 @@
 
 import { parseHomeId, ProtocolError, type HomeId } from "@moor/protocol";
 import { invariant, randomHex, type Runtime } from "@moor/runtime";
-import type { Directory, HomeInput } from "../directory.ts";
+import { parseHomeTenant, type Directory, type HomeInput } from "../directory.ts";
 import { mintHomeToken } from "../keys.ts";
 import { SIGHTINGS_PER_WRITE_MAX } from "../mutations/home-sightings.ts";
 import { assertKeyLabel } from "../tunnel-input.ts";
@@ -76,7 +76,7 @@ function mintHomeId(runtime: Runtime): HomeId {
 }
 
 function assertHomeId(id: HomeId): void {
-  if (!id.startsWith("tunnel_")) return;
+  if (parseHomeTenant(id) !== undefined) return;
   throw new ProtocolError("invalid_request", {
     param: "id",
     message: "a home's id does not begin with tunnel_",
