@@ -63,6 +63,7 @@ beforeEach(() => {
       ageMs: (shard) => (shard === "s1" ? 1_234.5 : undefined),
       isLate: (shard) => shard === "s2",
     },
+    runtime: fleet.runtime,
     metrics: { directoryMutations: { inc: (label) => void calls.push(["count", label]) } },
     logger: createLogger({
       destination: { write: (line) => void audits.push(JSON.parse(line) as Record<string, unknown>) },
@@ -115,6 +116,7 @@ function replicaOf(): Replica {
     ...fleet.replica,
     health: { kind: "current" },
     residency: () => "eu",
+    defaultShard: () => "s2",
     correctionsOn: () => correctionsOn,
     countsByShard: () => new Map([["s1", { tunnels: 2, homes: 1 }]]),
     nodes: () => [
@@ -156,11 +158,11 @@ async function refusalOf(method: string, path: string, body?: unknown): Promise<
 
 test("shards are shown with node, tenants, the age of their lease, and who is late", async () => {
   const { json } = await run("GET", "/v1/shards");
-  const common = { node: "n", tunnels: 0, homes: 0, lease_age_ms: null, late: false };
+  const common = { node: "n", tunnels: 0, homes: 0, lease_age_ms: null, late: false, default: false };
   expect(json).toEqual({
     shards: [
       { ...common, id: "s1", state: "live", public_host: "s1", tunnels: 2, homes: 1, lease_age_ms: 1_235 },
-      { ...common, id: "s2", state: "live", public_host: "s2", late: true },
+      { ...common, id: "s2", state: "live", public_host: "s2", late: true, default: true },
       { ...common, id: "s3", state: "draining", public_host: "s3" },
     ],
     next: null,
@@ -199,7 +201,10 @@ test("where a tenant lives is told from the replica, and an unknown one is not f
   });
   const other = `tunnel_${"0".repeat(32)}`;
   expect(await refusalOf("GET", `/v1/tenants/${other}`)).toEqual(["tunnel_not_found", undefined]);
-  expect(await refusalOf("GET", "/v1/tenants/notes")).toEqual(["invalid_tunnel_id_format", "id"]);
+  expect(await refusalOf("GET", "/v1/tenants/anna")).toEqual(["home_not_found", undefined]);
+  for (const neither of ["Notes", "tunnel_1"]) {
+    expect(await refusalOf("GET", `/v1/tenants/${neither}`)).toEqual(["invalid_tunnel_id_format", "id"]);
+  }
 });
 
 test("a timeline is moves of the directory and sights of the nodes in order of time, with who did not answer", async () => {
@@ -233,7 +238,7 @@ test("a deleted tenant still has a past, one without any is not found", async ()
 test("a move is asked of the mover with its actor and reason, shown, counted and audited", async () => {
   const { json } = await run("POST", "/v1/moves", { tenant: TENANT, to: "s2", reason: "hot" });
   expect(calls).toEqual([
-    ["move", { tenant: TENANT, to: "s2", actor: "eve", reason: "hot" }],
+    ["move", { tenant: TENANT, to: "s2", actor: "eve", reason: "hot", isForced: false }],
     ["count", "committed"],
   ]);
   expect(json).toEqual({
@@ -280,7 +285,7 @@ test("a move lost in the middle names the id to ask by, and asking tells", async
 test("moves are listed by page and tenant", async () => {
   await run("GET", `/v1/moves?tenant=${TENANT}&limit=7&after=c`);
   expect(calls).toEqual([["listMoves", { limit: 7, after: "c", tenant: TENANT }]]);
-  expect(await refusalOf("GET", "/v1/moves?tenant=x")).toEqual(["invalid_tunnel_id_format", "tenant"]);
+  expect(await refusalOf("GET", "/v1/moves?tenant=X")).toEqual(["invalid_tunnel_id_format", "tenant"]);
 });
 
 test.each([
@@ -289,7 +294,7 @@ test.each([
 ])("a job of %j is created for the leader to run", async (target, selector) => {
   const { status, json } = await run("POST", "/v1/jobs", { kind: "move", from: "s1", ...target, rate: 5 });
   expect(status).toBe(201);
-  expect(calls[0]).toEqual(["createJob", { selector, ratePerS: 5, actor: "eve" }]);
+  expect(calls[0]).toEqual(["createJob", { selector, ratePerS: 5, isForced: false, actor: "eve" }]);
   expect(json).toMatchObject({
     id: "job_1",
     from: "s1",

@@ -51,7 +51,7 @@ export interface HomeSighting {
 /** Why a home may not leave the default shard. Spec L22. */
 export type MoveBlocker =
   /** A box that never said hello (`hasShard` null), or whose last hello did not list `shard`. */
-  | { readonly kind: "box"; readonly hasShard: false | null; readonly lastSeenAtMs: number | null }
+  | { readonly kind: "box"; readonly hasShard: boolean | null; readonly lastSeenAtMs: number | null }
   /** An app without `shard`, seen in the last 30 days. */
   | { readonly kind: "app"; readonly app: string; readonly lastSeenAtMs: number };
 

@@ -68,7 +68,7 @@ function candidates(tenant: TunnelId | HomeId, options: BootstrapTenantsOptions)
   const { topology, placements } = options;
   const reachable = options.reachable();
   const guessed = choosePlacement(tenant, topology.liveShards()) as ShardId | undefined;
-  const shards = [placements.best(tenant as TunnelId)?.shard, guessed];
+  const shards = [placements.best(tenant)?.shard, guessed];
   const likely = shards.flatMap((shard) => (shard === undefined ? [] : (topology.nodeOf(shard) ?? [])));
   const inOrder = new Set([...likely.filter((node) => reachable.includes(node)), ...reachable]);
   return [...inOrder].slice(0, ASKED_MAX);

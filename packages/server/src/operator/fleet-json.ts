@@ -19,6 +19,7 @@ export function shardJson(
   counts: TenantCounts,
   leaseAgeMs: number | undefined,
   isLate: boolean,
+  isDefault: boolean,
 ): JsonObject {
   return {
     id: shard.id,
@@ -29,6 +30,8 @@ export function shardJson(
     homes: counts.homes,
     lease_age_ms: leaseAgeMs === undefined ? null : Math.round(leaseAgeMs),
     late: isLate && shard.state !== "down",
+    /** New homes are placed here, and the base host leads here. */
+    default: isDefault,
   };
 }
 
@@ -89,7 +92,11 @@ export function jobJson(job: Job): JsonObject {
     spread: isSpread,
     rate: job.ratePerS,
     state: job.state,
+    forced: job.isForced,
     moved: job.moved,
+    /** Homes that stayed where they are because L22 keeps them, and the first of them. */
+    blocked: job.blocked,
+    blocked_tenants: job.blockedTenants,
     total: job.total,
     actor: job.actor,
     reason: job.reason,

@@ -2,10 +2,11 @@
 //
 // Design: "Liveness", "Moves".   I1  Nothing here asks the authority: a directory that is down hides nothing.
 
-import { parseTunnelId, ProtocolError } from "@moor/protocol";
+import { parseTunnelId, ProtocolError, type HomeId, type TunnelId } from "@moor/protocol";
 import type { ShardRecord, TenantCounts } from "../directory/directory.ts";
 import type { TimelineEvent } from "../moves/mover.ts";
 import { nodeJson, shardJson, timelineEventJson, whereJson } from "./fleet-json.ts";
+import { readTenantId } from "./operator-bodies.ts";
 import { ok, type Handler, type OperatorApiOptions, type Route } from "./operator-route.ts";
 
 const NO_TENANTS: TenantCounts = { tunnels: 0, homes: 0 };
@@ -15,8 +16,11 @@ export function fleetRoutes(options: OperatorApiOptions): readonly Route[] {
   const { replica, leases } = options;
   const listShards: Handler = () => {
     const counts = replica.countsByShard();
-    const describe = (shard: ShardRecord) =>
-      shardJson(shard, counts.get(shard.id) ?? NO_TENANTS, leases.ageMs(shard.id), leases.isLate(shard.id));
+    const describe = (shard: ShardRecord) => {
+      const [ageMs, isLate] = [leases.ageMs(shard.id), leases.isLate(shard.id)];
+      const isDefault = shard.id === replica.defaultShard();
+      return shardJson(shard, counts.get(shard.id) ?? NO_TENANTS, ageMs, isLate, isDefault);
+    };
     return ok({ shards: replica.shards().map(describe), next: null });
   };
   const listNodes: Handler = () => {
@@ -35,14 +39,14 @@ export function fleetRoutes(options: OperatorApiOptions): readonly Route[] {
 }
 
 function showTenant({ replica }: OperatorApiOptions, id: string) {
-  const tenant = readTenantId(id);
+  const tenant = readTenantId(id, "id");
   const placement = replica.placement(tenant);
-  if (placement === undefined) throw new ProtocolError("tunnel_not_found");
+  if (placement === undefined) throw unknownTenant(tenant);
   return ok(whereJson(tenant, placement, replica.shard(placement.shard), replica.health));
 }
 
 async function showTimeline({ replica, timeline }: OperatorApiOptions, id: string) {
-  const tenant = readTenantId(id);
+  const tenant = readTenantId(id, "id");
   const { events, unreached } = await timeline.timeline(tenant);
   const moves = replica.movesOf(tenant).map((move): TimelineEvent => ({
     atMs: move.atMs,
@@ -54,14 +58,10 @@ async function showTimeline({ replica, timeline }: OperatorApiOptions, id: strin
   }));
   const all = [...events, ...moves].toSorted((one, other) => one.atMs - other.atMs);
   // A deleted tenant has no placement, and still a past.
-  if (all.length === 0 && replica.placement(tenant) === undefined)
-    throw new ProtocolError("tunnel_not_found");
+  if (all.length === 0 && replica.placement(tenant) === undefined) throw unknownTenant(tenant);
   return ok({ tenant, events: all.map(timelineEventJson), unreached });
 }
 
-/** A tunnel's id is the only kind of tenant id yet. Throws `invalid_tunnel_id_format`. */
-function readTenantId(text: string): string {
-  const id = parseTunnelId(text);
-  if (id === undefined) throw new ProtocolError("invalid_tunnel_id_format", { param: "id" });
-  return id;
+function unknownTenant(tenant: TunnelId | HomeId): ProtocolError {
+  return new ProtocolError(parseTunnelId(tenant) === undefined ? "home_not_found" : "tunnel_not_found");
 }

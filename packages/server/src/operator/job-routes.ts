@@ -27,12 +27,13 @@ export function jobRoutes(options: OperatorApiOptions): readonly Route[] {
     return ok({ jobs: jobs.items.map(jobJson), next: jobs.next });
   };
   const create: Handler = async (request) => {
-    const { selector, ratePerS, reason } = parseJobBody(request.body);
+    const { selector, ratePerS, reason, isForced } = parseJobBody(request.body);
     assertTargets(selector, replica);
     const order = orderOf(request, reason);
-    const job = await change(options, directory.createJob({ selector, ratePerS, ...order }));
+    const job = await change(options, directory.createJob({ selector, ratePerS, isForced, ...order }));
     const { from, to } = selector;
-    audit(options, "job-created", request, { job: job.id, from, to, ratePerS, total: job.total, reason });
+    const fields = { job: job.id, from, to, ratePerS, total: job.total, reason, isForced };
+    audit(options, "job-created", request, fields);
     return { status: 201, json: jobJson(job) };
   };
   const show: Handler = async (_request, id) => ok(jobJson(await directory.getJob(id)));

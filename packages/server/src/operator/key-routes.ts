@@ -42,7 +42,9 @@ export function keyRoutes(options: OperatorApiOptions): readonly Route[] {
   };
   const revoke: Handler = async (request, id) => {
     const record = await change(options, directory.revokeKey(id));
-    audit(options, "key-revoked", request, { keyId: record.id, kind: record.kind, tunnel: record.tenant });
+    const { kind, tenant } = record;
+    const owner = kind === "app" || kind === "extension" ? { home: tenant } : { tunnel: tenant };
+    audit(options, "key-revoked", request, { keyId: record.id, kind, ...owner });
     return ok(keyJson(record));
   };
   return [

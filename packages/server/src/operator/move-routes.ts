@@ -4,7 +4,7 @@
 
 import { ProtocolError } from "@moor/protocol";
 import { moveJson } from "./fleet-json.ts";
-import { parseMoveBody, readTunnelId } from "./operator-bodies.ts";
+import { parseMoveBody, readTenantId } from "./operator-bodies.ts";
 import {
   audit,
   change,
@@ -22,7 +22,7 @@ export function moveRoutes(options: OperatorApiOptions): readonly Route[] {
   const list: Handler = async ({ query }) => {
     const text = query.get("tenant");
     const page = readPage(query);
-    const asked = text === null ? page : { ...page, tenant: readTunnelId(text, "tenant") };
+    const asked = text === null ? page : { ...page, tenant: readTenantId(text, "tenant") };
     const moves = await directory.listMoves(asked);
     return ok({ moves: moves.items.map(moveJson), next: moves.next });
   };
@@ -38,11 +38,11 @@ export function moveRoutes(options: OperatorApiOptions): readonly Route[] {
 }
 
 async function makeMove(options: OperatorApiOptions, request: OperatorRequest) {
-  const { tenant, to, reason = "" } = parseMoveBody(request.body);
+  const { tenant, to, reason = "", isForced } = parseMoveBody(request.body);
   const { actor } = request;
-  const { move, isAcked } = await change(options, commit(options, { tenant, to, actor, reason }));
+  const { move, isAcked } = await change(options, commit(options, { tenant, to, actor, reason, isForced }));
   const { id, from, revision } = move;
-  audit(options, "move-ordered", request, { move: id, tenant, from, to, revision, reason });
+  audit(options, "move-ordered", request, { move: id, tenant, from, to, revision, reason, isForced });
   return ok({ ...moveJson(move), acked: isAcked });
 }
 

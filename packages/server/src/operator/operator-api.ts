@@ -5,11 +5,13 @@
 import { ProtocolError } from "@moor/protocol";
 import { drainRoutes } from "./drain-routes.ts";
 import { fleetRoutes } from "./fleet-routes.ts";
+import { homeRoutes } from "./home-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { keyRoutes } from "./key-routes.ts";
 import { moveRoutes } from "./move-routes.ts";
 import type { OperatorAnswer, OperatorApiOptions, OperatorRequest, Route } from "./operator-route.ts";
 import { residencyRoutes } from "./residency-routes.ts";
+import { serviceKeyRoutes } from "./service-key-routes.ts";
 import { tunnelRoutes } from "./tunnel-routes.ts";
 
 /** The API's routes over one node's parts. Handlers reject with ProtocolError. */
@@ -25,6 +27,8 @@ export class OperatorApi {
       ...moveRoutes(options),
       ...jobRoutes(options),
       ...residencyRoutes(options),
+      ...homeRoutes(options),
+      ...serviceKeyRoutes(options),
     ];
   }
 

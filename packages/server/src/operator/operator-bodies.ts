@@ -8,11 +8,13 @@ import {
   ProtocolError,
   SPREAD_MS_MAX,
   SPREAD_MS_MIN,
+  type HomeId,
   type TunnelId,
 } from "@moor/protocol";
 import { z } from "zod";
 import {
   ACCESS_MODES,
+  parseHomeTenant,
   parseShardId,
   type Job,
   type ShardId,
@@ -50,7 +52,10 @@ const shardId = z.string().transform((text, context): ShardId => {
   return z.NEVER;
 });
 
-const moveBody = z.object({ tenant: z.string(), to: shardId, reason });
+/** Moves homes that L22 keeps, too. */
+const force = z.boolean().optional();
+
+const moveBody = z.object({ tenant: z.string(), to: shardId, reason, force });
 
 const jobBody = z
   .object({
@@ -60,6 +65,7 @@ const jobBody = z
     spread: z.boolean().optional(),
     rate: z.number().min(0.01).max(10_000),
     reason,
+    force,
   })
   .refine(({ to, spread }) => (to === undefined) === (spread === true), {
     path: ["to"],
@@ -104,12 +110,13 @@ export function parseKeyBody(body: Uint8Array): KeyInput {
 
 /** A body of `POST /v1/moves`. */
 export function parseMoveBody(body: Uint8Array): {
-  readonly tenant: TunnelId;
+  readonly tenant: TunnelId | HomeId;
   readonly to: ShardId;
   readonly reason?: string | undefined;
+  readonly isForced: boolean;
 } {
-  const { tenant, ...rest } = parseBody(moveBody, body);
-  return { tenant: readTunnelId(tenant, "tenant"), ...rest };
+  const { tenant, to, reason: why, force: isForced = false } = parseBody(moveBody, body);
+  return { tenant: readTenantId(tenant, "tenant"), to, reason: why, isForced };
 }
 
 /** A body of `POST /v1/jobs`: moves a second, and which tenants where. */
@@ -117,9 +124,10 @@ export function parseJobBody(body: Uint8Array): {
   readonly selector: Job["selector"];
   readonly ratePerS: number;
   readonly reason?: string | undefined;
+  readonly isForced: boolean;
 } {
-  const { from, to, rate, reason: why } = parseBody(jobBody, body);
-  return { selector: { from, to: to ?? "spread" }, ratePerS: rate, reason: why };
+  const { from, to, rate, reason: why, force: isForced = false } = parseBody(jobBody, body);
+  return { selector: { from, to: to ?? "spread" }, ratePerS: rate, reason: why, isForced };
 }
 
 /** A body of `POST /v1/shards/{id}/drain`. */
@@ -152,7 +160,20 @@ export function readTunnelId(text: string, param: string): TunnelId {
   return id;
 }
 
-function parseBody<Output>(schema: z.ZodType<Output>, body: Uint8Array): Output {
+/** The id of a tunnel or a home; `invalid_tunnel_id_format` for one that is neither. */
+export function readTenantId(text: string, param: string): TunnelId | HomeId {
+  return parseHomeTenant(text) ?? readTunnelId(text, param);
+}
+
+/** A shard's id, or `invalid_request`. */
+export function readShardId(text: string, param: string): ShardId {
+  const id = parseShardId(text);
+  if (id !== undefined) return id;
+  throw new ProtocolError("invalid_request", { param, message: `${param}: expected the name of a shard` });
+}
+
+/** `body` as `schema` says. Throws `invalid_json_payload`, or `invalid_request` naming the field at fault. */
+export function parseBody<Output>(schema: z.ZodType<Output>, body: Uint8Array): Output {
   const parsed = schema.safeParse(parseJson(body));
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

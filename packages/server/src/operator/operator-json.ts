@@ -39,12 +39,17 @@ export function keyJson(key: KeyRecord): JsonObject {
   return {
     id: key.id,
     kind: key.kind,
-    tunnel: key.tenant,
+    ...(isHomeKey(key) ? { tunnel: null, home: key.tenant } : { tunnel: key.tenant }),
     label: key.label,
     prefix: key.prefix,
     created_at: new Date(key.createdAtMs).toISOString(),
     revoked: key.isRevoked,
   };
+}
+
+/** Whether a key is a token of a home. Spec L7. */
+function isHomeKey({ kind }: KeyRecord): boolean {
+  return kind === "app" || kind === "extension";
 }
 
 /** A key just created, with its text. */

@@ -4,7 +4,7 @@
 // I1  Every change leaves an audit line with its actor, without secrets; a refused one leaves none.
 
 import { ProtocolError } from "@moor/protocol";
-import type { LogFields, Logger } from "@moor/runtime";
+import type { LogFields, Logger, Runtime } from "@moor/runtime";
 import {
   isDirectoryAway,
   type Directory,
@@ -56,6 +56,7 @@ export interface OperatorApiOptions {
   readonly timeline: TimelineSource;
   readonly leases: Pick<LeaseWatch, "ageMs" | "isLate">;
   readonly metrics: Pick<Metrics, "directoryMutations">;
+  readonly runtime: Pick<Runtime, "wallMs">;
   readonly logger: Logger;
   /** The endpoint that agents and callers reach, e.g. `http://127.0.0.1:8080`. */
   readonly publicUrl: () => string;

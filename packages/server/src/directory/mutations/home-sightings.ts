@@ -10,7 +10,7 @@ import { insertRows, parameters, queriesIn } from "../multi-row.ts";
 import { all, done, type MutationFunction, type MutationSteps, type Steps } from "../mutation-steps.ts";
 import { HOME_APP_COLUMNS, query, type Row } from "../statements.ts";
 import { WRITE } from "../write-statements.ts";
-import { APP_SEEN_MS } from "./move-gate.ts";
+import { APP_SEEN_MS } from "../move-blockers.ts";
 
 /** How old a note may be before the same is noted anew. Milliseconds: an hour, of the 30 days that count. */
 export const SIGHTING_FRESH_MS = 3_600_000;
