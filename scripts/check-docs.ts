@@ -2,6 +2,7 @@
 
 import { findUnknownFlags } from "./docs/command-lines.ts";
 import { findErrorTableProblems } from "./docs/error-docs.ts";
+import { findLinkStateProblems } from "./docs/link-state-docs.ts";
 import { findBrokenLinks } from "./docs/links.ts";
 import { findNameProblems } from "./docs/log-and-metric-names.ts";
 import { readMarkdownFiles } from "./docs/markdown-files.ts";
@@ -12,6 +13,7 @@ const problems = [
   ...findBrokenLinks(files),
   ...findMapProblems(),
   ...findErrorTableProblems(),
+  ...findLinkStateProblems(),
   ...findNameProblems(),
   ...findUnknownFlags(files),
 ];

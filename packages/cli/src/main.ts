@@ -1,11 +1,13 @@
 // The moor program: its commands, and how whatever they throw becomes a message and an exit code.
 //
 // I1  stdout carries answers only; messages, logs and errors go to stderr.
-// I2  Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach (exit-code.ts).
+// I2  Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach, 4 outcome unknown (exit-code.ts).
 
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "@moor/runtime";
 import { registerAgentCommand } from "./commands/agent-command.ts";
+import { registerAppCommand } from "./commands/app-command.ts";
+import { registerBoxCommand } from "./commands/box-command.ts";
 import { registerClusterCommand } from "./commands/cluster-command.ts";
 import { registerConfigCommand } from "./commands/config-command.ts";
 import { registerCorrectionsCommand } from "./commands/corrections-command.ts";
@@ -19,7 +21,7 @@ import { registerMovesCommand } from "./commands/moves-command.ts";
 import { registerServeCommand } from "./commands/serve-command.ts";
 import { registerTokenKeyCommand } from "./commands/token-key-command.ts";
 import { registerTunnelCommand } from "./commands/tunnel-command.ts";
-import { EXIT_CODE, RefusedError, UnreachableError } from "./exit-code.ts";
+import { EXIT_CODE, RefusedError, UnknownOutcomeError, UnreachableError } from "./exit-code.ts";
 import { printMessage } from "./output.ts";
 import { redactKeys } from "./redact.ts";
 import { readVersion } from "./version.ts";
@@ -49,6 +51,8 @@ function createProgram(): Command {
     .version(readVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .exitOverride()
+    // `moor box` has options and a verb below it with options of the same names.
+    .enablePositionalOptions()
     .configureOutput({ writeErr: (text) => process.stderr.write(redactKeys(text)) })
     .showHelpAfterError("(--help tells more)")
     .addHelpText(
@@ -60,6 +64,8 @@ function createProgram(): Command {
   registerDevCommand(program);
   registerServeCommand(program);
   registerAgentCommand(program);
+  registerBoxCommand(program);
+  registerAppCommand(program);
   registerTunnelCommand(program);
   registerKeyCommand(program);
   registerFleetCommands(program);
@@ -91,6 +97,10 @@ function report(error: unknown): number {
   if (error instanceof UnreachableError) {
     printMessage(`moor: ${error.message}`);
     return EXIT_CODE.unreachable;
+  }
+  if (error instanceof UnknownOutcomeError) {
+    printMessage(`moor: ${error.message}`);
+    return EXIT_CODE.unknown;
   }
   printMessage(
     `moor: internal error: ${error instanceof Error ? (error.stack ?? error.message) : "unknown"}`,

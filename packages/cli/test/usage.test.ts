@@ -52,6 +52,24 @@ test.each([
   [["where", "notes"], "TENANT: got a text of 5 characters, expected tunnel_ and 32 characters"],
   [["token-key", "retire", "x"], 'ID: got "x", expected tk_ and hexadecimal digits'],
   [["corrections", "maybe"], "unknown command 'maybe'"],
+  [["box"], "--endpoint: got nothing, expected wss://"],
+  [["box", "--endpoint", "wss://cloud.example"], "--home: got nothing"],
+  [["box", "--endpoint", "wss://cloud.example", "--hme", "x"], "Did you mean --home?"],
+  [
+    ["box", "enroll", "--endpoint", "wss://cloud.example"],
+    "required option '--identity <file>' not specified",
+  ],
+  [
+    ["box", "enroll", "--endpoint", "wss://a.b", "--identity", "/nowhere/x", "--service-key", "/nowhere/y"],
+    "--code: got nothing, expected the code, or --code-file FILE",
+  ],
+  [
+    ["app", "snd", "--endpoint", "wss://a.b", "--token-file", "x"],
+    "Allowed choices are send, once, now, watch",
+  ],
+  [["app", "now", "--endpoint", "ws://a.b", "--token-file", "x"], "--endpoint: got ws:// to another machine"],
+  [["app", "send", "{}", "--endpoint", "wss://a.b", "--token-file", "x"], "--service-key: got nothing"],
+  [["app", "send", "{", "--endpoint", "wss://a.b", "--token-file", "x"], "DATA: got a text that is no JSON"],
   [[], "Usage: moor"],
 ])("%j is wrong usage: exit code 2, nothing on stdout, and said why", async (args, said) => {
   const run = await runInProcess(args);
@@ -77,6 +95,9 @@ test.each([
   [[]],
   [["dev"]],
   [["agent"]],
+  [["box"]],
+  [["box", "enroll"]],
+  [["app"]],
   [["tunnel", "create"]],
   [["tunnel", "list"]],
   [["tunnel", "show"]],
