@@ -4,6 +4,7 @@
 
 import { ConfigError } from "@moor/runtime";
 import { bootstrapKnowledge } from "./bootstrap-knowledge.ts";
+import { handleLinkRoute } from "./entry/link/link-routes.ts";
 import type { HttpListener } from "./http/http-listener.ts";
 import { NodeCore } from "./node-core.ts";
 import { NodeNetwork } from "./node-network.ts";
@@ -101,7 +102,9 @@ class BootstrapNode {
     this.#listener = await openPublicListener(
       this.#options,
       () => this.#isLeaving,
-      (exchange) => this.#core.entry.handle(exchange, () => this.#isReady),
+      // Without a replica there is nothing to verify boxes and apps with.
+      (exchange) =>
+        handleLinkRoute(undefined, exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady),
     );
     const { node, logger } = this.#options;
     logger.info("node-ready", { node: node.id, endpoint: this.endpoint, mode: "bootstrap" });

@@ -2,12 +2,15 @@
 //
 // Spec: T1, R22; design "Shape", "Moves". Invariants: those of node.ts.
 
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { Change, Directory, Replica } from "./directory/directory.ts";
 import { mintMoveId } from "./directory/operations/move-operations.ts";
+import { ensureNodeSecret, NODE_SECRET_FILE } from "./directory/node-secret.ts";
 import { openDirectory, type DirectoryLocation } from "./directory/open-directory.ts";
 import { directoryKnowledge } from "./directory-knowledge.ts";
 import { createDrainDesk } from "./drains/drain-desk.ts";
+import { NO_LINKS } from "./drains/link-drain-port.ts";
 import { NodeDrain, type LeaveOrder } from "./drains/node-drain.ts";
 import type { SeenRecorder } from "./entry/seen-recorder.ts";
 import type { HttpListener } from "./http/http-listener.ts";
@@ -20,7 +23,8 @@ import { createMover } from "./moves/create-mover.ts";
 import { gatherTimeline } from "./moves/gather-timeline.ts";
 import { MoveJobRunner } from "./moves/move-job-runner.ts";
 import type { Mover } from "./moves/mover.ts";
-import { NodeCore } from "./node-core.ts";
+import { NodeCore, type NodeKnowledge } from "./node-core.ts";
+import { NodeLinks } from "./node-links.ts";
 import { NodeNetwork } from "./node-network.ts";
 import type { DirectoryOption, NodeOptions } from "./node-options.ts";
 import type { MoorNode } from "./node.ts";
@@ -52,7 +56,10 @@ export async function startDirectoryNode(
   });
   let node: DirectoryNode | undefined;
   try {
-    node = new DirectoryNode(options, incarnation, opened.directory, opened.replica);
+    // Opening the directory minted it where none is given.
+    const secretFile = join(options.dataDir, NODE_SECRET_FILE);
+    const nodeSecret = options.nodeSecret ?? ensureNodeSecret(secretFile, options.runtime);
+    node = new DirectoryNode({ ...options, nodeSecret }, incarnation, opened.directory, opened.replica);
     await node.start();
   } catch (error) {
     await (node === undefined ? opened.directory.close() : node.close({ graceMs: 0 }));
@@ -73,7 +80,7 @@ export async function startDirectoryNode(
 class DirectoryNode {
   internalUrl = "";
   operatorUrl = "";
-  readonly #options: NodeOptions;
+  readonly #options: NodeOptions & { readonly nodeSecret: Uint8Array };
   readonly #incarnation: EntryId;
   readonly #directory: Directory;
   readonly #replica: Replica;
@@ -82,6 +89,7 @@ class DirectoryNode {
   readonly #network: NodeNetwork | undefined;
   readonly #startRevision: StartRevision;
   readonly #core: NodeCore;
+  #links: NodeLinks | undefined;
   readonly #drain: NodeDrain;
   readonly #drains: ReturnType<typeof createDrainDesk>;
   readonly #mover: Mover;
@@ -99,7 +107,12 @@ class DirectoryNode {
   #closing: Promise<void> | undefined;
   readonly #replaced = Promise.withResolvers<void>();
 
-  constructor(options: NodeOptions, incarnation: EntryId, directory: Directory, replica: Replica) {
+  constructor(
+    options: NodeOptions & { readonly nodeSecret: Uint8Array },
+    incarnation: EntryId,
+    directory: Directory,
+    replica: Replica,
+  ) {
     const { node, runtime, logger, internal } = options;
     this.#options = options;
     this.#incarnation = incarnation;
@@ -179,7 +192,8 @@ class DirectoryNode {
     this.#publicListener = await openPublicListener(
       this.#options,
       () => this.#isLeaving,
-      (exchange) => this.#core.entry.handle(exchange, () => this.#isReady),
+      (exchange) => this.#links?.handle(exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady),
+      this.#links?.upgrades,
     );
     await this.#openOperatorListener();
     this.#isReady = true;
@@ -204,6 +218,7 @@ class DirectoryNode {
     });
     this.#drain.close();
     await this.#publicListener?.close();
+    await this.#links?.close();
     this.#registrar?.stop();
     await this.#jobs.stop();
     this.#leases.stop();
@@ -248,7 +263,7 @@ class DirectoryNode {
       node: node.id,
       shards: node.shards.map(({ id }) => id),
       dataDir,
-      links: () => this.#core.entry.links,
+      links: () => this.#links?.table.drain ?? NO_LINKS,
       isServedMeanwhile: () => this.#isAnotherEntryInReach(),
       isPortQueued: publicFd !== undefined,
       busyMs: () => performance.eventLoopUtilization().active,
@@ -283,6 +298,10 @@ class DirectoryNode {
         ...this.#drains.handlers,
       },
       linkWatch: this.#drain,
+      createLinks: (core) => {
+        this.#links = this.#createLinks(core, knowledge);
+        return this.#links.table;
+      },
       metrics: this.#metrics,
       settings: {
         corsOrigins: this.#options.corsOrigins ?? [],
@@ -295,7 +314,23 @@ class DirectoryNode {
     });
   }
 
+  #createLinks(core: NodeCore, knowledge: NodeKnowledge): NodeLinks {
+    return new NodeLinks({
+      options: this.#options,
+      nodeSecret: this.#options.nodeSecret,
+      incarnation: this.#incarnation,
+      directory: this.#directory,
+      replica: this.#replica,
+      knowledge,
+      core,
+      watch: this.#drain,
+      acceptRate: () => this.#drain.meter.acceptRate,
+      metrics: this.#metrics,
+    });
+  }
+
   #handleChange(change: Change): void {
+    if (change.kind === "shard" || change.kind === "residency") this.#links?.hostsChanged();
     applyChange(change, { ...this.#core.parts, replica: this.#replica });
     const { kind, id } = change;
     if (kind === "node") this.#connectNodes();
@@ -369,6 +404,7 @@ class DirectoryNode {
       for (const shard of this.#core.shards.values()) callsQueued += shard.gauges().callsQueued;
       return callsQueued;
     });
+    readAtScrape(this.#metrics.linkSignatures, () => this.#links?.table.signatureCount ?? 0);
     readAtScrape(this.#metrics.acceptRate, () => this.#drain.meter.acceptRate);
     readAtScrape(this.#metrics.callBytesHeld, () => this.#core.bodies.heldBytes);
     readLabelsAtScrape(this.#metrics.homeLinks, () => {

@@ -203,7 +203,6 @@ export class NodeCore {
       bodies: this.bodies,
       timeline: this.timeline,
       settings,
-      linkWatch: this.#options.linkWatch ?? NO_LINK_WATCH,
       isLeaving,
     });
   }

@@ -93,6 +93,13 @@ export interface NodeOptions {
   readonly logger: Logger;
   /** Origin that callers use, e.g. `https://moor.example`, where it is not the listener's own. */
   readonly publicUrl?: string;
+  /**
+   * Addresses and networks (`10.0.0.0/8`) of proxies whose X-Forwarded-For tells the client's address. Default none.
+   * Spec L25.
+   */
+  readonly trustedProxies?: readonly string[];
+  /** Between two pings of a link. Milliseconds, default 25 s, 5 s–120 s. Spec L32. */
+  readonly linkPingMs?: number;
   /** Origins whose pages may call connectors. Default none. Spec T9. */
   readonly corsOrigins?: readonly string[];
   /** Serve `open` tunnels on listeners that other machines reach. Default false. Spec T10. */

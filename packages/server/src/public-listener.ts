@@ -1,6 +1,6 @@
 // The public listener of a node: agents, callers, load balancers.
 
-import { openHttpListener, type HttpListener } from "./http/http-listener.ts";
+import { openHttpListener, type HttpListener, type UpgradeHandler } from "./http/http-listener.ts";
 import type { HttpExchange } from "./http/http-exchange.ts";
 import type { NodeOptions } from "./node-options.ts";
 
@@ -9,6 +9,7 @@ export function openPublicListener(
   options: NodeOptions,
   isLeaving: () => boolean,
   handle: (exchange: HttpExchange) => Promise<void>,
+  upgrades?: UpgradeHandler,
 ): Promise<HttpListener> {
   const { host, port, runtime, logger, publicTls } = options;
   return openHttpListener({
@@ -22,6 +23,7 @@ export function openPublicListener(
     logger,
     isLeaving,
     handle,
+    ...(upgrades === undefined ? {} : { upgrades }),
   });
 }
 

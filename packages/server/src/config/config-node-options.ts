@@ -55,6 +55,7 @@ export function configNodeOptions(
     ...(internal === undefined ? {} : { internal }),
     dataDir: config.data,
     ...(listener.url === undefined ? {} : { publicUrl: listener.url }),
+    trustedProxies: listener.trustedProxies,
     corsOrigins: config.corsOrigins,
     optionNames: { publicPort: "public.port", operatorPort: "operator.port" },
     runtime,

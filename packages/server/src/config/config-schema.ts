@@ -8,6 +8,7 @@
 import { LOG_LEVELS } from "@moor/runtime";
 import { z } from "zod";
 import { NODE_ROLES } from "../directory/records.ts";
+import { parseProxies } from "../entry/client-address.ts";
 import { ENTRY_MODES, SHARDS_PER_NODE_MAX } from "../node-options.ts";
 import { CLOSE_GRACE_MS } from "../server-limits.ts";
 import { checkRules } from "./config-rules.ts";
@@ -32,6 +33,8 @@ const group = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObj
 
 const tcpUrl = () => text("tcp://HOST:PORT", /^tcp:\/\/(\[[0-9a-fA-F:.]+\]|[0-9A-Za-z._-]+):[0-9]{1,5}$/);
 
+const PROXY_EXPECTED = "an address or a network such as 10.0.0.0/8";
+
 const publicListener = group({
   host: host().default("127.0.0.1").describe("Address that agents and callers reach."),
   port: integer(0, 65_535).default(8080).describe("0 takes any free one."),
@@ -51,6 +54,11 @@ const publicListener = group({
   })
     .optional()
     .describe("PEM files; without them the listener speaks plain HTTP."),
+  trustedProxies: listOf(
+    z.string(PROXY_EXPECTED).refine((text) => parseProxies([text]) !== undefined, PROXY_EXPECTED),
+  )
+    .default([])
+    .describe("Proxies whose X-Forwarded-For tells a client's address: addresses or networks."),
 });
 
 const operatorListener = group({

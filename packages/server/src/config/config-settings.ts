@@ -35,6 +35,7 @@ const KINDS: Readonly<Record<string, OverrideKind>> = {
   "public.reusePort": "boolean",
   "public.fd": "integer",
   "public.url": "text",
+  "public.trustedProxies": "list",
   "public.tls.certFile": "path",
   "public.tls.keyFile": "path",
   "operator.host": "text",

@@ -7,6 +7,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { ConfigError, errorCodeOf, type Runtime } from "@moor/runtime";
 import { writeDurableFile } from "../durable-file.ts";
 
+/** File of the node secret in a data folder, where none is given. */
+export const NODE_SECRET_FILE = "node.secret";
+
 /** Bytes of a node secret. */
 export const NODE_SECRET_BYTES = 32;
 

@@ -13,7 +13,7 @@ import { FeedReplica } from "./feed-replica.ts";
 import { LocalReplica } from "./local-replica.ts";
 import { applyMigrations, isOlderSchema } from "./migrations.ts";
 import { headFromRow } from "./mutation-batch.ts";
-import { ensureNodeSecret } from "./node-secret.ts";
+import { ensureNodeSecret, NODE_SECRET_FILE } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
 import { ensureServiceKey } from "./operations/service-key-operations.ts";
@@ -81,7 +81,7 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
   const folder = openDataFolder(dir, "replica.sqlite");
   const closers: (() => unknown)[] = [() => folder.release()];
   try {
-    const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, "node.secret"), runtime);
+    const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, NODE_SECRET_FILE), runtime);
     const vault = new TokenKeyVault(secret, runtime);
     const db = openCopy(folder.databasePath, dir, runtime);
     const replica = new LocalReplica(db, { vault, logger });

@@ -10,7 +10,7 @@ import { ConfigError, type Logger, type Runtime } from "@moor/runtime";
 import { openDataFolder } from "./data-folder.ts";
 import type { Directory, Replica } from "./directory.ts";
 import { LocalReplica } from "./local-replica.ts";
-import { ensureNodeSecret } from "./node-secret.ts";
+import { ensureNodeSecret, NODE_SECRET_FILE } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
 import { ensureServiceKey } from "./operations/service-key-operations.ts";
@@ -32,9 +32,6 @@ import { TokenKeyVault } from "./token-key-vault.ts";
 export const DATABASE_BYTES_MAX_DEFAULT = 16 * 1024 ** 3;
 /** How long a reader waits for a lock, as of a backup. Milliseconds. */
 const BUSY_MS = 5_000;
-/** File of the node secret in a data folder, where none is given. */
-const SECRET_FILE = "node.secret";
-
 /** What an embedded directory needs. */
 export interface SqliteDirectoryOptions extends Foundation {
   /** The data directory; made if missing. */
@@ -81,7 +78,7 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
     throw error;
   });
   try {
-    const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, SECRET_FILE), runtime);
+    const secret = options.nodeSecret ?? ensureNodeSecret(join(dir, NODE_SECRET_FILE), runtime);
     const vault = new TokenKeyVault(secret, runtime);
     await found(writer, options, vault);
     const db = new DatabaseSync(folder.databasePath, { readOnly: true, timeout: BUSY_MS });

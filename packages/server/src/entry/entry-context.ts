@@ -2,7 +2,6 @@
 
 import type { Logger, Runtime } from "@moor/runtime";
 import type { ShardId } from "../directory/directory.ts";
-import type { LinkWatch } from "../drains/link-drain-port.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import type { EntryId, EntryPort, ShardPort } from "../peer/peer-link.ts";
 import type { Timeline } from "../moves/timeline.ts";
@@ -42,8 +41,6 @@ export interface EntryContext {
   readonly bodies: ByteBudget;
   readonly timeline: Timeline;
   readonly settings: EntrySettings;
-  /** Hears of every link that is verified: counts handshakes and who came back after a restart. Spec L24. */
-  readonly linkWatch: LinkWatch;
   /** Whether this node is leaving. */
   readonly isLeaving: () => boolean;
 }

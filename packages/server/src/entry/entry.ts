@@ -5,7 +5,6 @@
 
 import type { TunnelId } from "@moor/protocol";
 import type { ShardId } from "../directory/directory.ts";
-import { NO_LINKS, type LinkDrainPort } from "../drains/link-drain-port.ts";
 import type { HttpExchange } from "../http/http-exchange.ts";
 import type { EntryId, EntryPort } from "../peer/peer-link.ts";
 import type { AnswerOutcome, ArrivedAnswer } from "./answer-relay.ts";
@@ -18,8 +17,6 @@ import { takeAnswer } from "./take-answer.ts";
 export class Entry {
   readonly calls: CallTable;
   readonly polls: PollTable;
-  /** The links held here, as a drain closes them. */
-  readonly links: LinkDrainPort = NO_LINKS;
   /** What shards and other entries talk to. */
   readonly port: EntryPort;
   readonly #context: EntryContext;

@@ -3,7 +3,14 @@
 // I1  Labels are closed unions: no tunnel, key, address or header value is ever a label.
 // I2  Every series exists from the start with value 0, so that a rate over a restart is right.
 
-import { LINK_ROLES, type LinkRole } from "../entry/link/link-metrics.ts";
+import {
+  HANDSHAKE_OUTCOMES,
+  LINK_CLOSES,
+  LINK_ROLES,
+  ONE_SHOT_OUTCOMES,
+  type LinkMetrics,
+  type LinkRole,
+} from "../entry/link/link-metrics.ts";
 import { LINK_ENDS, type LinkEnd } from "../peer/transport/link-end.ts";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -122,6 +129,10 @@ export interface Metrics {
   readonly commandsEnded: LabelledCounter<CommandEndingLabel>;
   /** Box links that a newer one of the same home took the place of. Spec L23. */
   readonly linkReplacements: { inc(count?: number): void };
+  /** Signatures of boxes that wait to be checked, or are. Set when asked. */
+  readonly linkSignatures: Gauge;
+  /** What the links of this node's entry count. */
+  readonly linkPlane: LinkMetrics;
   readonly directoryMutations: LabelledCounter<MutationOutcome>;
   readonly operatorRequests: LabelledCounter<StatusClass>;
   /** Ends of connections to other nodes, those that never became a link included. */
@@ -180,6 +191,8 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       "ending",
     ),
     linkReplacements: counter("moor_link_replacements_total", "Box links replaced by a newer one."),
+    linkSignatures: gauge("moor_link_signatures_waiting", "Signatures of boxes that wait to be checked."),
+    linkPlane: createLinkMetrics(registry),
     directoryMutations: labelled(
       "moor_directory_mutations_total",
       "Changes asked of the directory.",
@@ -190,6 +203,37 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       "moor_operator_requests_total",
       "Answers of the operator listener.",
       STATUS_CLASSES,
+    ),
+  };
+}
+
+function createLinkMetrics(registry: Registry): LinkMetrics {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
+  const counter = <Label extends string>(
+    name: string,
+    help: string,
+    label: string,
+    labels: readonly Label[],
+  ) => createLabelledCounter(registry, name, help, labels, label);
+  return {
+    links: createLabelledGauge(registry, LINK_ROLES, {
+      name: "moor_links",
+      help: "Links of boxes and apps that this node holds.",
+      label: "role",
+    }),
+    handshaking: gauge("moor_links_handshaking", "Links whose handshake is not finished."),
+    handshakes: counter(
+      "moor_link_handshakes_total",
+      "Upgrades and handshakes by how they ended.",
+      "outcome",
+      HANDSHAKE_OUTCOMES,
+    ),
+    closes: counter("moor_link_ends_total", "Links that were online by how they ended.", "end", LINK_CLOSES),
+    oneShots: counter(
+      "moor_one_shots_total",
+      "One-shots and snapshots by status.",
+      "status",
+      ONE_SHOT_OUTCOMES,
     ),
   };
 }

@@ -170,7 +170,6 @@ export class EntryLinks {
         handshakes: { inc: (outcome) => void this.outcomes.push(outcome) },
         closes: { inc: (close) => void this.closes.push(close) },
         handshaking: { set: () => {} },
-        signatures: { set: () => {} },
         oneShots: { inc: () => {} },
       },
       hosts: this.hosts,

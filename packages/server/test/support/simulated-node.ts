@@ -3,7 +3,6 @@
 import { createSilentLogger, type Logger } from "@moor/runtime";
 import { VirtualRuntime } from "@moor/testkit";
 import type { HomeRecord, TunnelRecord } from "../../src/directory/directory.ts";
-import { NO_LINK_WATCH } from "../../src/drains/link-drain-port.ts";
 import type { KeyKind } from "../../src/directory/keys.ts";
 import { ByteBudget } from "../../src/entry/byte-budget.ts";
 import { Entry } from "../../src/entry/entry.ts";
@@ -178,7 +177,6 @@ export class SimulatedNode {
       bodies: new ByteBudget(options.bodyBytesMax ?? 64 * 1024 * 1024),
       timeline: this.timeline,
       settings: { corsOrigins: [], isOpenAccessForced: false, ...options.settings },
-      linkWatch: NO_LINK_WATCH,
       isLeaving: () => this.isLeaving,
     };
   }

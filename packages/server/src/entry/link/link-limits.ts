@@ -9,6 +9,9 @@ export const WHEEL_TICK_MS = 500;
 /** Slots of the wheel. Count: 64 s, above the longest common wait (silence at the default ping). */
 export const WHEEL_SLOTS = 128;
 
+/** Between two pings of a link. Milliseconds: below the 30 s at which common proxies cut idle connections. Spec L32. */
+export const PING_INTERVAL_MS = 25_000;
+
 /** Links in their handshake, all addresses together. Count: some 10 KB each. */
 export const HANDSHAKES_MAX = 16_384;
 

@@ -61,7 +61,5 @@ export interface LinkMetrics {
   readonly closes: LabelledCounter<LinkClose>;
   /** Links whose handshake is not finished. */
   readonly handshaking: Pick<Gauge, "set">;
-  /** Signatures that wait to be checked, or are. */
-  readonly signatures: Pick<Gauge, "set">;
   readonly oneShots: LabelledCounter<OneShotOutcome>;
 }
