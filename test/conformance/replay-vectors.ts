@@ -1,28 +1,25 @@
 // Replays every vector against a copy of @moor/protocol: the real one in tests, broken ones in scripts/break-rules.ts.
-//
-// I1  A check throws on the first difference; replayVectors turns that into a failure of its case and goes on.
 
 import assert from "node:assert/strict";
+import { replayEach, type ReplayResult } from "./replay-each.ts";
+import { replayLinkVectors } from "./replay-link-vectors.ts";
 import { replaySequence } from "./replay-sequence.ts";
-import { bytesOf, headerValueOf, readVectors, type BytesRecipe, type VectorCase } from "./vector-files.ts";
+import { bytesOf, headerValueOf, readVectors, type BytesRecipe } from "./vector-files.ts";
 import { assertMs, endingOf, neutral, type ProtocolModule } from "./vector-terms.ts";
-
-/** One case, and what went wrong with it if anything did. */
-export interface ReplayResult {
-  /** `file/id`, for lists of two kinds `file/kind/id`. */
-  readonly id: string;
-  readonly spec: readonly string[];
-  readonly failure: string | undefined;
-}
 
 /** Replays all vectors. */
 export function replayVectors(protocol: ProtocolModule): readonly ReplayResult[] {
+  return [...replayPollVectors(protocol), ...replayLinkVectors(protocol)];
+}
+
+/** Replays the vectors of the poll plane. */
+export function replayPollVectors(protocol: ProtocolModule): readonly ReplayResult[] {
   return [
-    ...each("capabilities", readVectors("capabilities").cases, (vector) => {
+    ...replayEach("capabilities", readVectors("capabilities").cases, (vector) => {
       const names = protocol.parseCapabilities(vector.lines.map(headerValueOf));
       assert.deepEqual([...names].sort(), [...vector.expect].sort());
     }),
-    ...each("corrections", readVectors("corrections").cases, (vector) => {
+    ...replayEach("corrections", readVectors("corrections").cases, (vector) => {
       const ending = endingOf(vector);
       const outcome = protocol.classifyPollAnswer(ending, false);
       assert.deepEqual(neutral(outcome), neutralCorrection(vector.expect));
@@ -30,14 +27,16 @@ export function replayVectors(protocol: ProtocolModule): readonly ReplayResult[]
       const correction = protocol.parseCorrection(ending.head, ending.body, ending.bodyEnding === "complete");
       assert.equal(correction.ok, vector.expect.outcome === "correction");
     }),
-    ...each("sequences", readVectors("sequences").sequences, (vector) => replaySequence(protocol, vector)),
-    ...each("timeouts", readVectors("timeouts").cases, (vector) => {
+    ...replayEach("sequences", readVectors("sequences").sequences, (vector) =>
+      replaySequence(protocol, vector),
+    ),
+    ...replayEach("timeouts", readVectors("timeouts").cases, (vector) => {
       assertMs(protocol.parseResponseTimeout(vector.value), vector.expectMs);
     }),
-    ...each("retry-after", readVectors("retry-after").cases, ({ value, date, wallMs, expectMs }) => {
+    ...replayEach("retry-after", readVectors("retry-after").cases, ({ value, date, wallMs, expectMs }) => {
       assertMs(protocol.parseRetryAfter(value, { answerDate: date, wallMs }), expectMs);
     }),
-    ...each("backoff", readVectors("backoff").cases, (vector) => {
+    ...replayEach("backoff", readVectors("backoff").cases, (vector) => {
       let state = protocol.createPollBackoff();
       for (const event of vector.run) {
         if (event.event === "succeeded") state = protocol.backoffAfterSuccess(state);
@@ -50,7 +49,7 @@ export function replayVectors(protocol: ProtocolModule): readonly ReplayResult[]
     }),
     ...replayServerInfo(protocol),
     ...replayTunnelFailure(protocol),
-    ...each("command-tokens", readVectors("command-tokens").cases, (vector) => {
+    ...replayEach("command-tokens", readVectors("command-tokens").cases, (vector) => {
       assert.equal(protocol.isCommandToken(textOf(vector.token)), vector.expect);
     }),
   ];
@@ -59,10 +58,10 @@ export function replayVectors(protocol: ProtocolModule): readonly ReplayResult[]
 function replayServerInfo(protocol: ProtocolModule): readonly ReplayResult[] {
   const { parse, encode } = readVectors("server-info");
   return [
-    ...each("server-info/parse", parse, (vector) => {
+    ...replayEach("server-info/parse", parse, (vector) => {
       assert.deepEqual(protocol.parseServerInfo(vector.lines.map(headerValueOf)) ?? null, vector.expect);
     }),
-    ...each("server-info/encode", encode, (vector) => {
+    ...replayEach("server-info/encode", encode, (vector) => {
       assert.equal(
         refusedAsNull(() => protocol.encodeServerInfo(vector.channels)),
         vector.expect,
@@ -74,32 +73,16 @@ function replayServerInfo(protocol: ProtocolModule): readonly ReplayResult[] {
 function replayTunnelFailure(protocol: ProtocolModule): readonly ReplayResult[] {
   const { parse, encode } = readVectors("tunnel-failure");
   return [
-    ...each("tunnel-failure/parse", parse, (vector) => {
+    ...replayEach("tunnel-failure/parse", parse, (vector) => {
       assert.deepEqual(protocol.parseTunnelFailure(vector.value) ?? null, vector.expect);
     }),
-    ...each("tunnel-failure/encode", encode, ({ rawId, status, failure, expect }) => {
+    ...replayEach("tunnel-failure/encode", encode, ({ rawId, status, failure, expect }) => {
       assert.equal(
         refusedAsNull(() => protocol.encodeTunnelFailure(rawId, status, failure)),
         expect,
       );
     }),
   ];
-}
-
-function each<Vector extends VectorCase>(
-  list: string,
-  vectors: readonly Vector[],
-  check: (vector: Vector) => void,
-): readonly ReplayResult[] {
-  return vectors.map((vector) => {
-    const named = { id: `${list}/${vector.id}`, spec: vector.spec };
-    try {
-      check(vector);
-      return { ...named, failure: undefined };
-    } catch (thrown) {
-      return { ...named, failure: thrown instanceof Error ? thrown.message : String(thrown) };
-    }
-  });
 }
 
 function neutralCorrection(expect: { outcome: string; token?: BytesRecipe; revision?: number }): unknown {

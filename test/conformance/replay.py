@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Replays vectors/*.json with an implementation of its own: Python >= 3.9, standard library only.
 
-Written from docs/protocol/poll-routing.md and tunnel-api.md; shares nothing with the TypeScript sources, so that what the
-vectors say does not hang on one reading. Prints `N passed, N failed`; exit code 1 if any failed.
+Written from docs/protocol/poll-routing.md and tunnel-api.md (replay_link.py: link-routing.md); shares nothing with the
+TypeScript sources, so that what the vectors say does not hang on one reading. Prints `N passed, N failed`; exit code 1 if any failed.
 Usage: replay.py [FOLDER OF VECTORS]
 """
 import calendar
@@ -13,21 +13,8 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-# --- bytes of the vectors --------------------------------------------------------------------------------------------
-
-
-def bytes_of(recipe):
-    parts = [recipe] if isinstance(recipe, str) else recipe
-    out = b""
-    for part in parts:
-        if isinstance(part, str):
-            out += part.encode("utf-8")
-        elif "hex" in part:
-            out += bytes.fromhex(part["hex"])
-        else:
-            out += part["repeat"].encode("utf-8") * part["count"]
-    return out
-
+from replay_link import LINK_CHECKS
+from replay_terms import bytes_of, same, same_ms
 
 # --- R2: capabilities ------------------------------------------------------------------------------------------------
 
@@ -402,20 +389,6 @@ def is_command_token(token):
 # --- replay ----------------------------------------------------------------------------------------------------------
 
 
-class Different(Exception):
-    pass
-
-
-def same(actual, expected, place=""):
-    if actual != expected:
-        raise Different("%s: %r instead of %r" % (place, actual, expected))
-
-
-def same_ms(actual, expected, place=""):
-    if actual is None or expected is None or abs(actual - expected) > 1e-6:
-        same(actual, expected, place)
-
-
 def headers_of(case):
     return [(name, bytes_of(value)) for name, value in case.get("headers", [])]
 
@@ -492,6 +465,7 @@ CHECKS = {
         encode_tunnel_failure(case["rawId"], case["status"], case["failure"]), case["expect"]
     ),
     ("command-tokens", "cases"): lambda case: same(is_command_token(case["token"]), case["expect"]),
+    **LINK_CHECKS,
 }
 
 

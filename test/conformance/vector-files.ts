@@ -1,6 +1,7 @@
 // The vector files as typed data, and the byte recipes in them. The shapes are those of vectors/*.schema.json.
 
 import { readFileSync } from "node:fs";
+import type { LinkVectorFiles } from "./link-vector-files.ts";
 import type { PollFault, ServerInfoChannel, TunnelFailure } from "@moor/protocol";
 
 /** A text (its UTF-8 bytes) or parts one after another. */
@@ -75,7 +76,7 @@ interface Cases<Fields> {
 }
 
 /** All vector files by name. */
-export interface VectorFiles {
+export interface VectorFiles extends LinkVectorFiles {
   readonly capabilities: Cases<{ lines: readonly BytesRecipe[]; expect: readonly string[] }>;
   readonly corrections: Cases<
     AnswerRecipe & { expect: { outcome: VectorOutcome; token?: BytesRecipe; revision?: number } }
@@ -122,11 +123,21 @@ export const VECTOR_NAMES = [
   "server-info",
   "tunnel-failure",
   "command-tokens",
+  "link-hosts",
+  "link-spreads",
+  "link-tokens",
+  "link-records",
+  "link-frames",
+  "link-signatures",
+  "link-sequences",
 ] as const satisfies readonly (keyof VectorFiles)[];
 
-/** Reads one vector file. */
+const READ = new Map<string, unknown>();
+
+/** Reads one vector file, once. */
 export function readVectors<Name extends keyof VectorFiles>(name: Name): VectorFiles[Name] {
-  return readJson(`${name}.json`) as VectorFiles[Name];
+  if (!READ.has(name)) READ.set(name, readJson(`${name}.json`));
+  return READ.get(name) as VectorFiles[Name];
 }
 
 /** Reads a JSON file of the vectors folder. */

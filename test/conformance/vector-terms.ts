@@ -32,7 +32,8 @@ export function neutral(outcome: PollOutcome): Readonly<Record<string, unknown>>
 }
 
 /** Compares milliseconds; null stands for undefined. */
-export function assertMs(actual: number | undefined, expected: number | null): void {
-  if (actual === undefined || expected === null) assert.equal(actual ?? null, expected);
-  else assert.ok(Math.abs(actual - expected) < 1e-6, `${actual} ms instead of ${expected} ms`);
+export function assertMs(actual: number | undefined, expected: number | null, place = ""): void {
+  const difference = `${place} ${actual} ms instead of ${expected} ms`.trimStart();
+  if (actual === undefined || expected === null) assert.equal(actual ?? null, expected, difference);
+  else assert.ok(Math.abs(actual - expected) < 1e-6, difference);
 }

@@ -4,7 +4,8 @@ import { Ajv } from "ajv";
 import * as protocol from "@moor/protocol";
 import { verifies } from "@moor/testkit";
 import { describe, expect, test } from "vitest";
-import { replayVectors, type ReplayResult } from "./replay-vectors.ts";
+import type { ReplayResult } from "./replay-each.ts";
+import { replayVectors } from "./replay-vectors.ts";
 import { readJson, readVectors, VECTOR_NAMES } from "./vector-files.ts";
 
 const results = replayVectors(protocol);
@@ -29,6 +30,19 @@ describe("the machines agree with the vectors", () => {
   verifies("T16", "server-info.json", () => expect(failuresOf("server-info")).toEqual([]));
   verifies("T20", "tunnel-failure.json", () => expect(failuresOf("tunnel-failure")).toEqual([]));
   verifies("R20", "command-tokens.json", () => expect(failuresOf("command-tokens")).toEqual([]));
+  verifies(["L4", "L8"], "link-hosts.json", () => expect(failuresOf("link-hosts")).toEqual([]));
+  verifies(["L5", "L8", "L28"], "link-spreads.json", () => expect(failuresOf("link-spreads")).toEqual([]));
+  verifies("L7", "link-tokens.json", () => expect(failuresOf("link-tokens")).toEqual([]));
+  verifies(["L12", "L13"], "link-records.json", () => expect(failuresOf("link-records")).toEqual([]));
+  verifies(["L27", "L28", "L30", "L31", "L32"], "link-frames.json", () =>
+    expect(failuresOf("link-frames")).toEqual([]),
+  );
+  verifies(["L28", "L29"], "link-signatures.json", () => expect(failuresOf("link-signatures")).toEqual([]));
+  verifies(
+    ["L6", "L8", "L10", "L11", "L12", "L13", "L14", "L15", "L16", "L17", "L18", "L23"],
+    "link-sequences.json",
+    () => expect(failuresOf("link-sequences")).toEqual([]),
+  );
 });
 
 describe("the vectors are sound", () => {
@@ -62,6 +76,20 @@ describe("the vectors are sound", () => {
     }
   });
 
+  test("a link sequence starts with a start, and no dial lasts as long as a client's own 15 s", () => {
+    for (const { id, steps } of readVectors("link-sequences").sequences) {
+      expect(steps[0]?.do, id).toBe("start");
+      let dialMs = 0;
+      let isDialing = false;
+      for (const [index, step] of steps.entries()) {
+        dialMs += step.afterMs ?? 0;
+        if (isDialing) expect(dialMs, `${id}: step ${index + 1}`).toBeLessThan(15_000);
+        if (step.expect.dials.length > 0) dialMs = 0;
+        isDialing = step.expect.state === "connecting";
+      }
+    }
+  });
+
   test("there are enough of them", () => {
     expect(readVectors("capabilities").cases.length).toBeGreaterThanOrEqual(45);
     expect(readVectors("corrections").cases.length).toBeGreaterThanOrEqual(60);
@@ -69,5 +97,8 @@ describe("the vectors are sound", () => {
     expect(sequences.length).toBeGreaterThanOrEqual(14);
     expect(sequences.flatMap((sequence) => sequence.steps).length).toBeGreaterThanOrEqual(100);
     expect(sequences.filter((sequence) => sequence.overlapping).length).toBeGreaterThanOrEqual(3);
+    expect(readVectors("link-hosts").cases.length).toBeGreaterThanOrEqual(29);
+    expect(readVectors("link-spreads").cases.length).toBeGreaterThanOrEqual(12);
+    expect(readVectors("link-sequences").sequences.length).toBeGreaterThanOrEqual(25);
   });
 });

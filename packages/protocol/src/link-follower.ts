@@ -24,6 +24,7 @@ import type {
   DialFailedEvent,
   LinkEffect,
   LinkEvent,
+  LinkWarning,
   LostEvent,
   RedirectedEvent,
   RehomedEvent,
@@ -40,20 +41,11 @@ import {
 } from "./link-limits.ts";
 import { CLOSE_CODE } from "./link-names.ts";
 import type { LinkRecord } from "./link-record.ts";
-import type { LinkFollower, LinkPhase } from "./link-state.ts";
+import type { LinkFollower, LinkFollowerOptions, LinkPhase } from "./link-state.ts";
 import { troubleOfClose, type LinkTrouble } from "./link-trouble.ts";
 import { backOff, dialNext, finishWait, spreadOut, wakeWait, type LinkStep } from "./link-waits.ts";
 import { clampSpreadMs, restartSpreadMs } from "./restart-spread.ts";
 import { shardHostOk } from "./shard-host.ts";
-
-/** What a client is built or configured with. */
-export interface LinkFollowerOptions {
-  /** D: the endpoint's host without port, as parseBaseHost accepts it. */
-  readonly base: string;
-  readonly home: string;
-  /** Whether the client lists `shard` in hello (L6). */
-  readonly isFollowing: boolean;
-}
 
 type PhaseKind = LinkPhase["kind"];
 type EventKind = LinkEvent["kind"];
@@ -166,13 +158,13 @@ function judgeRecord(
   state: LinkFollower,
   record: LinkRecord | undefined,
 ): { readonly kept: string | undefined; readonly warnings: readonly LinkEffect[] } {
-  const none = { kept: undefined, warnings: [] };
-  if (record?.host === undefined || !state.isFollowing) return none;
-  if (record.home !== state.home)
-    return { kept: undefined, warnings: [{ kind: "warn", code: "record-of-other-home" }] };
-  if (!shardHostOk(record.host, state.base)) {
-    return { kept: undefined, warnings: [{ kind: "warn", code: "record-host-refused" }] };
-  }
+  const refuse = (code: LinkWarning) => ({
+    kept: undefined,
+    warnings: [{ kind: "warn", code } as const],
+  });
+  if (record?.host === undefined || !state.isFollowing) return { kept: undefined, warnings: [] };
+  if (record.home !== state.home) return refuse("record-of-other-home");
+  if (!shardHostOk(record.host, state.base)) return refuse("record-host-refused");
   return { kept: keptFor(state, record.host), warnings: [] };
 }
 

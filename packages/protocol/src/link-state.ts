@@ -1,8 +1,16 @@
 // What a link follower remembers, and what of it a user is shown.
 // Spec: L11–L18, L23.   Pure.
 
-import type { LinkFollowerOptions } from "./link-follower.ts";
 import { LINK_TROUBLE, type LinkTrouble } from "./link-trouble.ts";
+
+/** What a client is built or configured with. */
+export interface LinkFollowerOptions {
+  /** D: the endpoint's host without port, as parseBaseHost accepts it. */
+  readonly base: string;
+  readonly home: string;
+  /** Whether the client lists `shard` in hello (L6). */
+  readonly isFollowing: boolean;
+}
 
 /** Failed dials at the present kept host, one after another. Spec L14. */
 export interface FailureRun {
