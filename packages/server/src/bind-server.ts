@@ -15,6 +15,8 @@ export interface Binding {
   readonly isPortShared?: boolean;
   /** Number of an inherited socket that listens already: host and port do not matter then. */
   readonly fd?: number;
+  /** Path of a Unix socket to listen at: host and port do not matter then. */
+  readonly unixPath?: string;
 }
 
 /**
@@ -28,15 +30,16 @@ export function bindServer(server: Server, binding: Binding, onLater: (code: str
     else reject(bindRefusal(binding, error.code ?? "unknown error"));
   });
   server.listen(listenOptions(binding), () => {
-    if (isTcpAddress(server.address())) return resolve();
+    if (binding.unixPath !== undefined || isTcpAddress(server.address())) return resolve();
     server.close();
     reject(bindRefusal(binding, "no TCP socket"));
   });
   return promise;
 }
 
-function listenOptions({ host, port, isPortShared, fd }: Binding) {
+function listenOptions({ host, port, isPortShared, fd, unixPath }: Binding) {
   const backlog = LISTEN_BACKLOG;
+  if (unixPath !== undefined) return { path: unixPath, backlog };
   if (fd !== undefined) return { fd, backlog };
   return { host, port, backlog, ...(isPortShared === true ? { reusePort: true } : {}) };
 }
@@ -45,7 +48,10 @@ function isTcpAddress(address: AddressInfo | string | null): boolean {
   return typeof address === "object" && address !== null;
 }
 
-function bindRefusal({ host, port, option, isPortShared, fd }: Binding, code: string): ConfigError {
+function bindRefusal({ host, port, option, isPortShared, fd, unixPath }: Binding, code: string): ConfigError {
+  if (unixPath !== undefined) {
+    return new ConfigError(option, `${unixPath} (${code})`, "a path of at most 100 bytes that can be made");
+  }
   if (fd !== undefined) {
     const expected = "a TCP socket that listens, as systemd hands it to a service";
     return new ConfigError("public.fd", `${fd} (${code})`, expected);

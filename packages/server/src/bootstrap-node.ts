@@ -5,7 +5,6 @@
 import { ConfigError } from "@moor/runtime";
 import { bootstrapKnowledge } from "./bootstrap-knowledge.ts";
 import { handleLinkRoute } from "./entry/link/link-routes.ts";
-import type { HttpListener } from "./http/http-listener.ts";
 import { NodeCore } from "./node-core.ts";
 import { NodeNetwork } from "./node-network.ts";
 import type { NodeOptions } from "./node-options.ts";
@@ -13,7 +12,7 @@ import type { MoorNode } from "./node.ts";
 import { createMetrics, type Metrics } from "./operator/metrics.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { HeardTopology, readTopology } from "./peer/topology-message.ts";
-import { listenerUrl, openPublicListener } from "./public-listener.ts";
+import { listenerUrl, openPublicListener, type PublicListener } from "./public-listener.ts";
 import { CLOSE_GRACE_MS } from "./server-limits.ts";
 
 /** Residency of a configuration that names none. */
@@ -24,6 +23,13 @@ export async function startBootstrapNode(options: NodeOptions, incarnation: Entr
   const { internal, node } = options;
   if (internal === undefined || (internal.peers ?? []).length === 0) {
     throw new ConfigError("internal.peers", "none", "at least one node to ask, {id, url}");
+  }
+  if (options.takeOver !== undefined) {
+    throw new ConfigError(
+      "--take-over",
+      "a bootstrap entry",
+      "a node with a data directory; run a second entry beside it",
+    );
   }
   if (node.shards.length > 0)
     throw new ConfigError("shards", "some", "none: a bootstrap entry owns no tenants");
@@ -53,7 +59,7 @@ class BootstrapNode {
   readonly #topology: HeardTopology;
   readonly #network: NodeNetwork;
   readonly #core: NodeCore;
-  #listener: HttpListener | undefined;
+  #listener: PublicListener | undefined;
   #isReady = false;
   #isLeaving = false;
   #closing: Promise<void> | undefined;
@@ -99,13 +105,13 @@ class BootstrapNode {
   async start(): Promise<void> {
     this.internalUrl = await this.#network.listen();
     this.#network.setNodes([]);
-    this.#listener = await openPublicListener(
-      this.#options,
-      () => this.#isLeaving,
+    this.#listener = await openPublicListener(this.#options);
+    this.#listener.admit({
+      isLeaving: () => this.#isLeaving,
       // Without a replica there is nothing to verify boxes and apps with.
-      (exchange) =>
+      handle: (exchange) =>
         handleLinkRoute(undefined, exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady),
-    );
+    });
     const { node, logger } = this.#options;
     logger.info("node-ready", { node: node.id, endpoint: this.endpoint, mode: "bootstrap" });
   }

@@ -4,16 +4,23 @@
 
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { ProtocolError } from "@moor/protocol";
 import type { Change, Directory, Replica } from "./directory/directory.ts";
 import { mintMoveId } from "./directory/operations/move-operations.ts";
 import { ensureNodeSecret, NODE_SECRET_FILE } from "./directory/node-secret.ts";
 import { openDirectory, type DirectoryLocation } from "./directory/open-directory.ts";
+import type { OpenDirectory } from "./directory/sqlite-directory.ts";
 import { directoryKnowledge } from "./directory-knowledge.ts";
 import { createDrainDesk } from "./drains/drain-desk.ts";
 import { NO_LINKS } from "./drains/link-drain-port.ts";
 import { NodeDrain, type LeaveOrder } from "./drains/node-drain.ts";
+import { replyHealth } from "./entry/public-routes.ts";
 import type { SeenRecorder } from "./entry/seen-recorder.ts";
-import type { HttpListener } from "./http/http-listener.ts";
+import { openLeavingListener } from "./handover/leaving-listener.ts";
+import { deleteProcessFile, writeProcessFile } from "./handover/process-file.ts";
+import { takePort } from "./handover/take-port.ts";
+import type { HttpExchange } from "./http/http-exchange.ts";
+import { replyError } from "./http/reply-error.ts";
 import { LeaseRenewer } from "./liveness/lease-renewer.ts";
 import { LeaseWatch } from "./liveness/lease-watch.ts";
 import { NodeRegistrar } from "./liveness/node-registrar.ts";
@@ -35,8 +42,8 @@ import { answerFacts } from "./peer/facts-message.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { encodeTopology } from "./peer/topology-message.ts";
 import type { Peer } from "./peer/transport/peer-network.ts";
-import { listenerUrl, openPublicListener } from "./public-listener.ts";
-import { CLOSE_GRACE_MS } from "./server-limits.ts";
+import { listenerUrl, openPublicListener, type PublicListener } from "./public-listener.ts";
+import { CLOSE_GRACE_MS, RETRY_AFTER_S } from "./server-limits.ts";
 
 /** Starts a node on its directory. Throws ConfigError for what cannot be bound, opened or used. */
 export async function startDirectoryNode(
@@ -44,25 +51,20 @@ export async function startDirectoryNode(
   directory: Exclude<DirectoryOption, { readonly kind: "none" }>,
   incarnation: EntryId,
 ): Promise<MoorNode> {
-  const location: DirectoryLocation = { ...directory, dir: options.dataDir };
-  const opened = await openDirectory(location, {
-    runtime: options.runtime,
-    logger: options.logger,
-    ...(options.residency === undefined ? {} : { residency: options.residency }),
-    ...(options.nodeSecret === undefined ? {} : { nodeSecret: options.nodeSecret }),
-    ...(options.isCorrectionsOnAtFirst === undefined
-      ? {}
-      : { isCorrectingAtFirst: options.isCorrectionsOnAtFirst }),
-  });
+  const { takeOver } = options;
+  const listener = takeOver === undefined ? undefined : await takePort(options, takeOver.waitMs);
+  let opened: OpenDirectory | undefined;
   let node: DirectoryNode | undefined;
   try {
+    opened = await openNodeDirectory(options, directory);
     // Opening the directory minted it where none is given.
     const secretFile = join(options.dataDir, NODE_SECRET_FILE);
     const nodeSecret = options.nodeSecret ?? ensureNodeSecret(secretFile, options.runtime);
-    node = new DirectoryNode({ ...options, nodeSecret }, incarnation, opened.directory, opened.replica);
+    node = new DirectoryNode({ ...options, nodeSecret }, incarnation, opened, listener);
     await node.start();
   } catch (error) {
-    await (node === undefined ? opened.directory.close() : node.close({ graceMs: 0 }));
+    await node?.close({ graceMs: 0 });
+    if (node === undefined) await Promise.all([opened?.directory.close(), listener?.close()]);
     throw error;
   }
   return {
@@ -75,6 +77,22 @@ export async function startDirectoryNode(
     ordered: node.ordered,
     close: (order = {}) => node.close({ graceMs: CLOSE_GRACE_MS, ...order }),
   };
+}
+
+function openNodeDirectory(
+  options: NodeOptions,
+  directory: Exclude<DirectoryOption, { readonly kind: "none" }>,
+): Promise<OpenDirectory> {
+  const location: DirectoryLocation = { ...directory, dir: options.dataDir };
+  return openDirectory(location, {
+    runtime: options.runtime,
+    logger: options.logger,
+    ...(options.residency === undefined ? {} : { residency: options.residency }),
+    ...(options.nodeSecret === undefined ? {} : { nodeSecret: options.nodeSecret }),
+    ...(options.isCorrectionsOnAtFirst === undefined
+      ? {}
+      : { isCorrectingAtFirst: options.isCorrectionsOnAtFirst }),
+  });
 }
 
 class DirectoryNode {
@@ -99,21 +117,24 @@ class DirectoryNode {
   readonly #wantTopology = new Set<Peer>();
   readonly #nodeOfShard = new Map<string, string>();
   #registrar: NodeRegistrar | undefined;
-  #publicListener: HttpListener | undefined;
+  #publicListener: PublicListener | undefined;
   #operatorListener: OperatorListener | undefined;
   #stopListening: (() => void) | undefined;
   #isReady = false;
   #isLeaving = false;
+  #isGone = false;
   #closing: Promise<void> | undefined;
   readonly #replaced = Promise.withResolvers<void>();
 
+  /** @param listener the public listener where it is there already; the node closes it */
   constructor(
     options: NodeOptions & { readonly nodeSecret: Uint8Array },
     incarnation: EntryId,
-    directory: Directory,
-    replica: Replica,
+    { directory, replica }: OpenDirectory,
+    listener: PublicListener | undefined,
   ) {
     const { node, runtime, logger, internal } = options;
+    this.#publicListener = listener;
     this.#options = options;
     this.#incarnation = incarnation;
     this.#directory = directory;
@@ -189,14 +210,15 @@ class DirectoryNode {
     this.#registrar = this.#createRegistrar();
     await this.#registrar.start();
     this.#countAtScrape();
-    this.#publicListener = await openPublicListener(
-      this.#options,
-      () => this.#isLeaving,
-      (exchange) => this.#links?.handle(exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady),
-      this.#links?.upgrades,
-    );
+    this.#publicListener ??= await openPublicListener(this.#options);
     await this.#openOperatorListener();
+    writeProcessFile(this.#options.dataDir);
     this.#isReady = true;
+    this.#publicListener.admit({
+      isLeaving: () => this.#isLeaving,
+      handle: (exchange) => this.#handle(exchange),
+      ...(this.#links === undefined ? {} : { upgrades: this.#links.upgrades }),
+    });
     this.#drain.ready();
     this.#logReady();
   }
@@ -212,12 +234,17 @@ class DirectoryNode {
     this.#isLeaving = true;
     const { calls, polls } = this.#core.entry;
     logger.info("node-leaving", { node: node.id, callsHeld: calls.size, pollsHeld: polls.size });
+    const successor =
+      order.isTakenOver === true
+        ? await openLeavingListener(this.#options, (exchange) => this.#handle(exchange))
+        : undefined;
     await this.#drain.leave(order, {
       stopAccepting: async () => this.#publicListener?.stopAccepting(),
       finishCalls: (graceMs) => this.#core.entry.drain(graceMs),
     });
     this.#drain.close();
-    await this.#publicListener?.close();
+    // What is still being written reaches its peers while the rest closes: the next process waits for the directory.
+    const flushed = Promise.all([this.#publicListener?.close(), successor?.close()]);
     await this.#links?.close();
     this.#registrar?.stop();
     await this.#jobs.stop();
@@ -225,14 +252,24 @@ class DirectoryNode {
     this.#leaseWatch.stop();
     await this.#operatorListener?.close();
     this.#stopListening?.();
+    this.#isGone = true;
     this.#core.close();
     await this.#network?.network.close();
     await this.#seen.close();
     await this.#directory.leaveNode({ id: node.id, incarnation: this.#incarnation }).catch(() => {
       logger.warn("leave-not-recorded", { node: node.id });
     });
+    deleteProcessFile(this.#options.dataDir);
     await this.#directory.close();
+    await flushed;
     logger.info("node-stopped", { node: node.id });
+  }
+
+  async #handle(exchange: HttpExchange): Promise<void> {
+    if (!this.#isGone)
+      return this.#links?.handle(exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady);
+    if (replyHealth(exchange, () => false)) return;
+    replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
   }
 
   #createRegistrar(): NodeRegistrar {

@@ -75,6 +75,11 @@ export interface NodeOptions {
   readonly host: string;
   /** Port of the public listener; 0 = any free one. */
   readonly port: number;
+  /**
+   * Take the data directory over from the process that holds it: serve its port at once, tell it to leave, wait up to
+   * `waitMs`. Needs `isPortShared` in both. Default: a directory in use ends the start.
+   */
+  readonly takeOver?: { readonly waitMs: number };
   /** Another process of this user that says so too may listen at the same public port. Default false. */
   readonly isPortShared?: boolean;
   /** Number of an inherited socket that serves as the public listener, instead of host and port. */

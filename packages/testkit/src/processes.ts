@@ -16,6 +16,10 @@ export interface ProcessOptions {
   /** Added to this process's environment; a value of undefined takes the name away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
+  /** Descriptors it inherits: the first as its number 3, and so on. Default none. */
+  readonly inherited?: readonly number[];
+  /** Words before those of Node, such as a shell that sets variables and then becomes Node. Default none. */
+  readonly launcher?: readonly string[];
   /** Whether something will be written to its standard input. Default: no. */
   readonly hasInput?: boolean;
   /** How the process is called in errors. Default: its file. */
@@ -58,16 +62,23 @@ process.on("exit", () => {
 /** Starts `node …args`. Rejects when the operating system refuses. */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const label = options.label ?? options.args.find((arg) => !arg.startsWith("-")) ?? "node";
-  const child = spawn(process.execPath, options.args, {
+  const [command = process.execPath, ...words] = [
+    ...(options.launcher ?? []),
+    process.execPath,
+    ...options.args,
+  ];
+  const child = spawn(command, words, {
     detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", ...(options.inherited ?? [])],
     env: mergeEnvironment(options.env ?? {}),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
-  child.stdin.on("error", () => {}); // it may end before it has read everything
-  if (options.hasInput !== true) child.stdin.end();
-  const stdout = collectLines(child.stdout, `stdout of ${label}`);
-  const stderr = collectLines(child.stderr, `stderr of ${label}`);
+  const { stdin: input, stdout: output, stderr: messages } = child;
+  if (input === null || output === null || messages === null) throw new Error(`${label} has no pipes`);
+  input.on("error", () => {}); // it may end before it has read everything
+  if (options.hasInput !== true) input.end();
+  const stdout = collectLines(output, `stdout of ${label}`);
+  const stderr = collectLines(messages, `stderr of ${label}`);
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once("close", (code, signal) => {
       if (child.pid !== undefined) groupsAlive.delete(child.pid);
@@ -88,7 +99,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   };
   return {
     pid,
-    stdin: child.stdin,
+    stdin: input,
     stdout,
     stderr,
     ended,

@@ -48,6 +48,21 @@ export function openDataFolder(dir: string, fileName: "moor.sqlite" | "replica.s
   return { databasePath: join(dir, fileName), release: () => lock.close() };
 }
 
+/** Whether no process holds `dir` now; true where there is no such directory yet. */
+export function isDataFolderFree(dir: string): boolean {
+  const path = join(dir, "lock");
+  if (!existsSync(path)) return true;
+  const lock = new DatabaseSync(path, { timeout: 0 });
+  try {
+    lock.exec("begin exclusive");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    lock.close();
+  }
+}
+
 /** Makes `dir` and the folders above it that are missing; false if it was there. */
 function makeFolder(dir: string): boolean {
   if (existsSync(dir)) {

@@ -23,8 +23,7 @@ export async function handlePublicRequest(
   if (connector !== null) return handleConnector(api, exchange, connector[1] ?? "", connector[2]);
   const tunnel = TUNNEL_PATH.exec(exchange.path);
   if (tunnel !== null) return handleTunnelRoute(api, exchange, tunnel[1] ?? "", tunnel[2]);
-  if (exchange.path === "/healthz") return replyState(exchange, true);
-  if (exchange.path === "/readyz") return replyState(exchange, isReady());
+  if (replyHealth(exchange, isReady)) return;
   replyError(exchange, new ProtocolError("not_found"));
 }
 
@@ -41,6 +40,14 @@ async function handleTunnelRoute(
   if (action === "response") return handleResponse(api, exchange, tunnelText);
   if (action === "poll") return handlePoll(api, exchange, tunnelText);
   return handleMetadata(api, exchange, tunnelText);
+}
+
+/** Answers what balancers ask, of any node at any time; false when it is asked something else. Spec T1. */
+export function replyHealth(exchange: HttpExchange, isReady: () => boolean): boolean {
+  if (exchange.path === "/healthz") replyState(exchange, true);
+  else if (exchange.path === "/readyz") replyState(exchange, isReady());
+  else return false;
+  return true;
 }
 
 /** Health and readiness say yes or no and nothing else. Spec T1. */

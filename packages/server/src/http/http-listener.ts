@@ -56,6 +56,8 @@ export interface HttpListenerOptions {
   readonly isPortShared?: boolean;
   /** Number of an inherited socket that listens already, instead of host and port. */
   readonly fd?: number;
+  /** Path of a Unix socket to listen at, instead of host and port. */
+  readonly unixPath?: string;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly isLeaving: () => boolean;
@@ -113,7 +115,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   });
   const stop = follow();
   return {
-    port: (server.address() as AddressInfo).port,
+    port: options.unixPath === undefined ? (server.address() as AddressInfo).port : 0,
     stopAccepting: () => stopAccepting(server),
     close: () => {
       stop();
@@ -129,8 +131,10 @@ function bindingOf({
   portOption: option,
   isPortShared = false,
   fd,
+  unixPath,
 }: HttpListenerOptions): Binding {
-  return { host, port, option, isPortShared, ...(fd === undefined ? {} : { fd }) };
+  const inherited = fd === undefined ? {} : { fd };
+  return { host, port, option, isPortShared, ...inherited, ...(unixPath === undefined ? {} : { unixPath }) };
 }
 
 /**

@@ -59,7 +59,7 @@ export function createLinkListener(options: LinkListenerOptions): UpgradeHandler
   const { table, runtime } = options;
   const server = new WebSocketServer(LIBRARY_OPTIONS);
   return {
-    accepts: (request) => roleOf(request) !== undefined && isWebSocket(request),
+    accepts: isLinkUpgrade,
     handle: (request, socket, head) => {
       // node:http lets go of a socket that it hands over: an error of one would end this process.
       socket.on("error", ignoreError);
@@ -72,6 +72,11 @@ export function createLinkListener(options: LinkListenerOptions): UpgradeHandler
     },
     close: () => table.destroyAll(),
   };
+}
+
+/** Whether a request asks for a link. */
+export function isLinkUpgrade(request: IncomingMessage): boolean {
+  return roleOf(request) !== undefined && isWebSocket(request);
 }
 
 /** Whose link it becomes, or why none. */
