@@ -315,6 +315,21 @@ verifies("L25", "a home that handshakes without end is told to wait, and another
 
 verifies(
   "L25",
+  "links that came online are no unfinished work of their address, however many there were",
+  () => {
+    const entry = new EntryLinks();
+    const { handshaking } = entry.table;
+    entry.addHome("h1");
+    for (let made = 0; made < 60; made += 1) {
+      for (let at = 0; at < 100; at += 1) expect(entry.app(entry.addToken(`h${made}`)).isOnline).toBe(true);
+    }
+    expect(handshaking.all()).toEqual([]);
+    expect(handshaking.hasRoomFor("192.0.2.1")).toBe(true);
+  },
+);
+
+verifies(
+  "L25",
   "signatures beyond the queue's bounds are refused with 4429, and nothing is kept of them",
   () => {
     const entry = new EntryLinks();

@@ -1,13 +1,15 @@
 // The links whose handshake is not finished, and how many of them each client address has.
 //
 // Spec: L25. What is counted per address is unfinished work: a fleet that comes back quickly passes through.
+// I1  A link is given back to the address it was charged to, whatever its session says by then.
 
 import type { Gauge } from "prom-client";
 import { HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX } from "./link-limits.ts";
 import type { LinkSession } from "./link-session.ts";
 
 export class HandshakingLinks {
-  readonly #sessions = new Set<LinkSession>();
+  /** Each with the address it is charged to. */
+  readonly #sessions = new Map<LinkSession, string>();
   readonly #byAddress = new Map<string, number>();
   readonly #gauge: Pick<Gauge, "set">;
 
@@ -22,21 +24,24 @@ export class HandshakingLinks {
   }
 
   add(session: LinkSession): void {
-    this.#sessions.add(session);
-    this.#byAddress.set(session.address, (this.#byAddress.get(session.address) ?? 0) + 1);
+    const { address } = session;
+    this.#sessions.set(session, address);
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
     this.#gauge.set(this.#sessions.size);
   }
 
   remove(session: LinkSession): void {
-    if (!this.#sessions.delete(session)) return;
-    const left = (this.#byAddress.get(session.address) ?? 1) - 1;
-    if (left > 0) this.#byAddress.set(session.address, left);
-    else this.#byAddress.delete(session.address);
+    const address = this.#sessions.get(session);
+    if (address === undefined) return;
+    this.#sessions.delete(session);
+    const left = (this.#byAddress.get(address) ?? 1) - 1;
+    if (left > 0) this.#byAddress.set(address, left);
+    else this.#byAddress.delete(address);
     this.#gauge.set(this.#sessions.size);
   }
 
   /** Those that wait now; what ends meanwhile does not disturb the caller. */
   all(): readonly LinkSession[] {
-    return [...this.#sessions];
+    return [...this.#sessions.keys()];
   }
 }
