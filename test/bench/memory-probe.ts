@@ -1,4 +1,4 @@
-// Loaded into a measured process by --import, with --expose-gc: at SIGUSR2 it collects garbage and prints one line with
+// Loaded into a measured process by --import, with --expose-gc: at SIGWINCH it collects garbage and prints one line with
 // what is left. It changes nothing else.
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 /** First word of the line. */
 const MARK = "memory-probe";
 
-process.on("SIGUSR2", () => {
+process.on("SIGWINCH", () => {
   void (async () => {
     for (let round = 0; round < 3; round += 1) {
       globalThis.gc?.();

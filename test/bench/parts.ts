@@ -36,7 +36,7 @@ export interface Memory {
 /** Memory of a process started with MEMORY_PROBE_ARGS, after a garbage collection. */
 export async function readMemory(running: RunningProcess): Promise<Memory> {
   const seen = running.stderr.lines.length;
-  running.signal("SIGUSR2");
+  running.signal("SIGWINCH");
   const line = await running.stderr.waitFor(
     (candidate) =>
       running.stderr.lines.indexOf(candidate, seen) >= seen && candidate.startsWith("memory-probe "),

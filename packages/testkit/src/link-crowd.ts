@@ -1,7 +1,8 @@
 // A crowd of link clients within one process: each dials when its turn comes and is heard of in one journal.
 //
 // Spec: L15, L16 (what a client that knows them does is the client library's; the other kinds are here).
-// I1  Clients begin to dial at the ordered rate; what they do after that is their own.
+// I1  Clients begin to dial at the ordered rate, or slower where the service is slower; what they do after their first
+//     dial is their own.
 
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { WebSocket } from "ws";
@@ -70,21 +71,27 @@ const runtime = createNodeRuntime();
 
 /** How often due clients are started. Milliseconds. */
 const TICK_MS = 5;
+/** Dials under way at which no further client is started. */
+const OPEN_DIALS_MAX = 100;
 
 /** Starts a crowd of clients made by `make`. */
 export function startCrowd(order: CrowdOrder, make: MemberFactory): Crowd {
   const events: LinkEvent[] = [];
   let onlineCount = 0;
+  let openDials = 0;
   const stopping = new AbortController();
   const members = order.clients.map((client) =>
     make(client, order, (kind, code = 0) => {
       if (kind === "online") onlineCount += 1;
       if (kind === "lost") onlineCount -= 1;
+      if (kind === "dial") openDials += 1;
+      if (kind === "online" || kind === "failed") openDials -= 1;
       const at = { atMs: runtime.wallMs(), client: client.client };
       events.push(kind === "dial" || kind === "online" ? { kind, ...at } : { kind, ...at, code });
     }),
   );
-  const starting = startInTurn(members, order.dialsPerS, stopping.signal);
+  const room = () => OPEN_DIALS_MAX - openDials;
+  const starting = startInTurn(members, order.dialsPerS, room, stopping.signal);
   return {
     get onlineCount() {
       return onlineCount;
@@ -101,14 +108,20 @@ export function startCrowd(order: CrowdOrder, make: MemberFactory): Crowd {
 async function startInTurn(
   members: readonly CrowdMember[],
   perS: number,
+  room: () => number,
   signal: AbortSignal,
 ): Promise<void> {
-  const startMs = runtime.monotonicMs();
+  let due = 0;
+  let lookedAtMs = runtime.monotonicMs();
   let started = 0;
   while (started < members.length && (await sleep(runtime, TICK_MS, signal)) === "elapsed") {
-    const due = Math.ceil(((runtime.monotonicMs() - startMs) * perS) / 1000);
-    for (const member of members.slice(started, due)) void member.start();
-    started = Math.min(due, members.length);
+    const nowMs = runtime.monotonicMs();
+    // Who could not start in its turn is not made up for in a burst.
+    due = Math.min(due + ((nowMs - lookedAtMs) * perS) / 1000, started + Math.max(1, perS / 10));
+    lookedAtMs = nowMs;
+    const count = Math.min(Math.floor(due) - started, room());
+    for (const member of members.slice(started, started + Math.max(0, count))) void member.start();
+    started += Math.max(0, Math.min(count, members.length - started));
   }
 }
 
