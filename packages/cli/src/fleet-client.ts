@@ -15,6 +15,8 @@ export interface ShardJson {
   /** Null for a shard whose lease was never seen. */
   readonly lease_age_ms: number | null;
   readonly late: boolean;
+  /** New homes are placed on it. */
+  readonly default: boolean;
 }
 
 /** A node. */
@@ -74,7 +76,11 @@ export interface JobJson {
   readonly spread: boolean;
   readonly rate: number;
   readonly state: "running" | "done" | "aborted" | "failed";
+  readonly forced: boolean;
   readonly moved: number;
+  /** Homes that stayed where they are because L22 keeps them, and the first of them. */
+  readonly blocked: number;
+  readonly blocked_tenants: readonly string[];
   readonly total: number;
   readonly actor: string;
   readonly reason: string;
@@ -129,6 +135,7 @@ export class FleetClient {
     readonly tenant: string;
     readonly to: string;
     readonly reason?: string;
+    readonly force?: boolean;
   }): Promise<MoveJson & { readonly acked: boolean }> {
     return this.#http.request("POST", "/v1/moves", order);
   }
@@ -147,6 +154,7 @@ export class FleetClient {
     readonly spread?: boolean;
     readonly rate: number;
     readonly reason?: string;
+    readonly force?: boolean;
   }): Promise<JobJson> {
     return this.#http.request("POST", "/v1/jobs", { kind: "move", ...order });
   }

@@ -10,6 +10,6 @@ export function moveAnswer(move: MoveJson): Record<string, unknown> {
 
 /** A job with its progress. */
 export function jobAnswer(job: JobJson): Record<string, unknown> {
-  const { created_at: createdAt, ...rest } = job;
-  return { ...rest, createdAt };
+  const { created_at: createdAt, blocked_tenants: blockedTenants, ...rest } = job;
+  return { ...rest, blockedTenants, createdAt };
 }

@@ -26,7 +26,10 @@ export interface CreatedTunnelJson extends TunnelJson {
 export interface KeyJson {
   readonly id: string;
   readonly kind: string;
-  readonly tunnel: string;
+  /** Null for a token of a home. */
+  readonly tunnel: string | null;
+  /** The home a token is of; absent for keys of tunnels. */
+  readonly home?: string;
   readonly label: string;
   readonly prefix: string;
   readonly created_at: string;

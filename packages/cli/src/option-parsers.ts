@@ -1,6 +1,6 @@
 // Values of options, read and refused the same way everywhere: what was got, what is expected, exit code 2.
 
-import { parseResponseTimeout, parseTunnelId, type TunnelId } from "@moor/protocol";
+import { parseHomeId, parseResponseTimeout, parseTunnelId, type HomeId, type TunnelId } from "@moor/protocol";
 import { ConfigError } from "@moor/runtime";
 
 /** A reader of an integer option between `min` and `max`. */
@@ -31,6 +31,43 @@ export function tunnelIdOption(option: string): (text: string) => TunnelId {
       "tunnel_ and 32 characters of a-z, 0-9",
     );
   };
+}
+
+/** A home's name. Not repeated: a token pasted in its place would be. */
+export function homeIdOption(option: string): (text: string) => HomeId {
+  return (text) => {
+    const id = text.startsWith("tunnel_") ? undefined : parseHomeId(text);
+    if (id !== undefined) return id;
+    throw new ConfigError(
+      option,
+      `a text of ${text.length} characters`,
+      "1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit, and not with tunnel_",
+    );
+  };
+}
+
+/** What lives on a shard: a tunnel or a home. */
+export function tenantIdOption(option: string): (text: string) => TunnelId | HomeId {
+  return (text) => {
+    const id = parseTunnelId(text) ?? (text.startsWith("tunnel_") ? undefined : parseHomeId(text));
+    if (id !== undefined) return id;
+    const expected = "tunnel_ and 32 characters of a-z, 0-9, or the name of a home";
+    throw new ConfigError(option, `a text of ${text.length} characters`, expected);
+  };
+}
+
+/** A tunnel of a home's own: one that there is, or `new`. */
+export function ownTunnelOption(option: string): (text: string) => string {
+  return (text) => (text === "new" ? text : tunnelIdOption(option)(text));
+}
+
+/** A service key's id. */
+export function serviceKeyIdOption(option: string): (text: string) => string {
+  return nameOption(
+    option,
+    /^[0-9A-Za-z_][0-9A-Za-z_-]{15}$/,
+    "16 characters, as `moor service-key list` shows it",
+  );
 }
 
 /** A name that is no secret: repeated as it was got. */

@@ -35,7 +35,10 @@ const JOB = {
   spread: false,
   rate: 50,
   state: "running",
+  forced: false,
   moved: 0,
+  blocked: 0,
+  blocked_tenants: [],
   total: 10,
   actor: "eve",
   reason: "",
@@ -51,6 +54,7 @@ const SHARD = {
   homes: 0,
   lease_age_ms: 2_345,
   late: false,
+  default: false,
 };
 
 /** Runs a command against a listener; gives the run and what was asked. */
@@ -65,14 +69,14 @@ async function runAgainst(
 const jsonOf = (run: ProgramRun): unknown => JSON.parse(run.stdout);
 
 test("shards are a table for people and items for programs, with the age of leases and who is late", async () => {
-  const late = { ...SHARD, id: "s2", lease_age_ms: 31_000, late: true };
+  const late = { ...SHARD, id: "s2", lease_age_ms: 31_000, late: true, default: true };
   const unknown = { ...SHARD, id: "s3", lease_age_ms: null };
   const answer = (): OperatorReply => [200, { shards: [SHARD, late, unknown], next: null }];
   const table = await runAgainst(answer, "shards");
   expect(table.stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
     ["SHARD", "STATE", "NODE", "HOST", "TUNNELS", "HOMES", "LEASE"],
     ["s1", "live", "n1", "s1.moor.example", "12", "0", "2.3 s"],
-    ["s2", "live", "n1", "s1.moor.example", "12", "0", "LATE 31.0 s"],
+    ["s2", "live, default", "n1", "s1.moor.example", "12", "0", "LATE 31.0 s"],
     ["s3", "live", "n1", "s1.moor.example", "12", "0", "unknown"],
     [""],
   ]);
@@ -86,6 +90,7 @@ test("shards are a table for people and items for programs, with the age of leas
     homes: 0,
     leaseAgeMs: 2_345,
     late: false,
+    default: false,
   });
 });
 

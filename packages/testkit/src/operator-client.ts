@@ -78,9 +78,56 @@ export class OperatorClient {
     return reply.status === 200 ? reply.body : undefined;
   }
 
-  /** Orders a move. */
-  move(tenant: string, to: string, reason = "test"): Promise<OperatorReply> {
-    return this.request("POST", "/v1/moves", { tenant, to, reason });
+  /** Orders a move. `force`: of a home too that L22 would keep. */
+  move(tenant: string, to: string, reason = "test", force = false): Promise<OperatorReply> {
+    return this.request("POST", "/v1/moves", { tenant, to, reason, ...(force ? { force } : {}) });
+  }
+
+  /** Creates a home on the default shard; gives its name. */
+  async createHome(fields: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    return (await this.demand<{ id: string }>("POST", "/v1/homes", fields)).id;
+  }
+
+  /** A home as `GET /v1/homes/{id}` shows it, its apps and `move_blockers` included. */
+  showHome(home: string): Promise<Record<string, unknown>> {
+    return this.demand("GET", `/v1/homes/${home}`);
+  }
+
+  /** Deletes a home. */
+  deleteHome(home: string): Promise<OperatorReply> {
+    return this.request("DELETE", `/v1/homes/${home}`);
+  }
+
+  /** Creates a token `<home>.<secret>`. */
+  createHomeToken(
+    home: string,
+    kind: "app" | "extension" = "app",
+  ): Promise<{ readonly id: string; readonly token: string }> {
+    return this.demand("POST", `/v1/homes/${home}/tokens`, { kind });
+  }
+
+  /** Revokes a key or a token. */
+  revokeKey(id: string): Promise<OperatorReply> {
+    return this.request("DELETE", `/v1/keys/${id}`);
+  }
+
+  /** Makes a code for `POST /v1/enroll`. */
+  async createEnrolment(home: string): Promise<string> {
+    return (await this.demand<{ code: string }>("POST", `/v1/homes/${home}/enrolment`)).code;
+  }
+
+  /** The service's raw public keys, base64url, the signing one first. */
+  async serviceKeys(): Promise<readonly string[]> {
+    const { service_keys: keys } = await this.demand<{ service_keys: { public_key: string }[] }>(
+      "GET",
+      "/v1/service-keys",
+    );
+    return keys.map((key) => key.public_key);
+  }
+
+  /** Places new homes on a shard from now on. */
+  setDefaultShard(shard: string): Promise<OperatorReply> {
+    return this.request("POST", `/v1/shards/${shard}/default`, {});
   }
 
   /** The value of an unlabelled metric; NaN when there is none. */

@@ -5,7 +5,7 @@
 import type { Command } from "commander";
 import { FleetClient, type ShardJson } from "../fleet-client.ts";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
-import { tunnelIdOption } from "../option-parsers.ts";
+import { tenantIdOption } from "../option-parsers.ts";
 import { printJson, printMessage, printPairs, printTable } from "../output.ts";
 
 type Common = OperatorOptions & { readonly json?: boolean };
@@ -30,7 +30,7 @@ function registerShards(program: Command): void {
       if (options.json === true) return printJson({ items: items.map(shardAnswer), next });
       const rows = items.map((item) => [
         item.id,
-        item.state,
+        item.default ? `${item.state}, default` : item.state,
         item.node,
         item.public_host,
         String(item.tunnels),
@@ -52,6 +52,7 @@ function shardAnswer(shard: ShardJson): Record<string, unknown> {
     homes: shard.homes,
     leaseAgeMs: shard.lease_age_ms,
     late: shard.late,
+    default: shard.default,
   };
 }
 
@@ -89,8 +90,8 @@ function registerNodes(program: Command): void {
 function registerWhere(program: Command): void {
   const where = program
     .command("where")
-    .description("say which shard and node a tunnel lives on")
-    .argument("<tenant>", "tunnel id", tunnelIdOption("TENANT"))
+    .description("say which shard and node a tunnel or home lives on")
+    .argument("<tenant>", "tunnel id or name of a home", tenantIdOption("TENANT"))
     .option("--json", "print one JSON object");
   addOperatorOptions(where)
     .addHelpText("after", "\nExample:\n  moor where tunnel_0123456789abcdef0123456789abcdef")
@@ -122,8 +123,8 @@ function warnOfView(view: string): void {
 function registerWhy(program: Command): void {
   const why = program
     .command("why")
-    .description("tell a tunnel's past: its moves, and what the nodes saw of it")
-    .argument("<tenant>", "tunnel id", tunnelIdOption("TENANT"))
+    .description("tell a tunnel's or home's past: its moves, and what the nodes saw of it")
+    .argument("<tenant>", "tunnel id or name of a home", tenantIdOption("TENANT"))
     .option("--json", 'print {"items":[…],"unreached":[…]}');
   addOperatorOptions(why)
     .addHelpText("after", "\nExample:\n  moor why tunnel_0123456789abcdef0123456789abcdef")

@@ -68,7 +68,7 @@ function printCreated(created: CreatedKeyJson, options: CreateOptions): void {
   printPairs([
     ["id", created.id],
     ["kind", created.kind],
-    ["tunnel", created.tunnel],
+    ["tunnel", created.tunnel ?? ""],
     ["key", out === undefined ? created.key : `in ${out}`],
   ]);
   printMessage("\nThe key is not shown again.");
@@ -93,12 +93,12 @@ function registerList(key: Command): void {
         const rows = items.map((item) => [
           item.id,
           item.kind,
-          item.tunnel,
+          item.tunnel ?? item.home ?? "",
           `${item.prefix}…`,
           item.label,
           item.revoked ? "revoked" : "valid",
         ]);
-        printTable(["id", "kind", "tunnel", "begins", "label", "state"], rows);
+        printTable(["id", "kind", "tenant", "begins", "label", "state"], rows);
         if (next !== null) printMessage(`More: --after ${next}`);
       },
     );
@@ -118,7 +118,9 @@ function registerRevoke(key: Command): void {
       const isDryRun = options.dryRun === true;
       const found = isDryRun ? await client.showKey(id) : await client.revokeKey(id);
       if (options.json === true) return printJson({ ...camelKey(found), dryRun: isDryRun });
-      printAnswer(`${isDryRun ? "would revoke" : "revoked"} ${id} (${found.kind} key of ${found.tunnel})`);
+      printAnswer(
+        `${isDryRun ? "would revoke" : "revoked"} ${id} (${found.kind} key of ${found.tunnel ?? found.home ?? ""})`,
+      );
       printMessage(
         isDryRun
           ? "Nothing was changed. Revoking cannot be undone; a new key can be created."
@@ -132,6 +134,7 @@ function camelKey(key: KeyJson): Record<string, unknown> {
     id: key.id,
     kind: key.kind,
     tunnel: key.tunnel,
+    ...(key.home === undefined ? {} : { home: key.home }),
     label: key.label,
     prefix: key.prefix,
     createdAt: key.created_at,

@@ -1,6 +1,6 @@
-// `moor move`: one tunnel, or all of a shard at a pace; also watching again and ending such a job.
+// `moor move`: one tunnel or home, or all of a shard at a pace; also watching again and ending such a job.
 //
-// Design: "Moves".
+// Spec: L22. Design: "Moves".
 // I1  A move says which it was: moved (0), not moved (1). Lost in the middle, the directory is asked until it tells.
 // I2  A signal ends the watching, never the job.
 
@@ -9,17 +9,20 @@ import { createNodeRuntime } from "@moor/runtime";
 import { RefusedError } from "../exit-code.ts";
 import { FleetClient, type JobJson, type ShardJson } from "../fleet-client.ts";
 import { jobAnswer, moveAnswer } from "../fleet-output.ts";
+import { HomeClient } from "../home-client.ts";
 import { watchJob } from "../job-watch.ts";
+import { explainRefusal, findBlockers, keptBehind, refuseBlocked, warnOfForce } from "../move-blockers.ts";
 import { readMoveOrder, type MoveOrderOptions } from "../move-order.ts";
 import { settleMove } from "../move-settlement.ts";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
-import { jobIdOption, rateOption, shardIdOption, tunnelIdOption } from "../option-parsers.ts";
+import { jobIdOption, rateOption, shardIdOption, tenantIdOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage } from "../output.ts";
 import { stderrProgress } from "../progress-line.ts";
 
 interface MoveOptions extends OperatorOptions, MoveOrderOptions {
   readonly reason?: string;
   readonly detach?: boolean;
+  readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
@@ -28,6 +31,8 @@ const EXAMPLES = `
 Examples:
   # one tunnel
   moor move tunnel_0123456789abcdef0123456789abcdef --to s2 --reason "too hot"
+  # one home; refused, naming them, while its box or apps do not follow shards
+  moor move anna --to s2 --dry-run
   # everything on s1, 50 a second, to one shard or over all others
   moor move --from s1 --to s2 --rate 50/s
   moor move --from s1 --spread --rate 50/s
@@ -40,10 +45,10 @@ Examples:
 export function registerMoveCommand(program: Command): void {
   const move = program
     .command("move")
-    .description("move a tunnel to another shard, or all tunnels of a shard at a pace")
-    .argument("[tenant]", "tunnel id", tunnelIdOption("TENANT"))
+    .description("move a tunnel or home to another shard, or all of a shard at a pace")
+    .argument("[tenant]", "tunnel id or name of a home", tenantIdOption("TENANT"))
     .option("--to <shard>", "shard to move to", shardIdOption("--to"))
-    .option("--from <shard>", "move all tunnels of this shard", shardIdOption("--from"))
+    .option("--from <shard>", "move all tunnels and homes of this shard", shardIdOption("--from"))
     .option("--spread", "with --from: spread over the other live shards")
     .option("--rate <n/s>", "with --from: moves a second, 0.01 to 10000", rateOption("--rate"))
     .option("--reason <text>", "why, for `moor moves` and `moor why`")
@@ -53,6 +58,7 @@ export function registerMoveCommand(program: Command): void {
       jobIdOption("--resume"),
     )
     .option("--abort <job>", "end a job within its batch", jobIdOption("--abort"))
+    .option("--force", "move homes too whose box or apps do not follow shards: those are relayed then")
     .option("--detach", "with --from: do not watch the job")
     .option("--dry-run", "only say what would move")
     .option("--json", "print one JSON object");
@@ -77,18 +83,29 @@ async function runMove(tenant: string | undefined, options: MoveOptions): Promis
 }
 
 async function moveOne(client: FleetClient, tenant: string, to: string, options: MoveOptions): Promise<void> {
-  const { reason, json } = options;
+  const { json } = options;
   const before = await client.where(tenant);
+  const isAsked = options.dryRun === true || options.force === true;
+  const homes = new HomeClient(findOperator(options));
+  const blockers = isAsked ? await findBlockers({ fleet: client, homes }, tenant, to) : [];
   if (options.dryRun === true) {
     await findTargets(client, before.shard, to);
+    if (blockers.length > 0 && options.force !== true) throw refuseBlocked(tenant, blockers);
     if (json === true) return printJson({ tenant, from: before.shard, to, dryRun: true });
     printAnswer(`would move ${tenant} from ${before.shard} to ${to}`);
+    warnOfForce(blockers);
     return printMessage("Nothing was changed.");
   }
-  const order = reason === undefined ? { tenant, to } : { tenant, to, reason };
-  const move = await settleMove(order, { client, runtime: createNodeRuntime(), say: printMessage });
+  const order = { tenant, to, ...whyAndForce(options) };
+  const move = await settleMove(order, { client, runtime: createNodeRuntime(), say: printMessage }).catch(
+    (error: unknown) => {
+      explainRefusal(error);
+      throw error;
+    },
+  );
   if (json === true) return printJson(moveAnswer(move));
   printAnswer(`moved ${tenant} from ${move.from ?? "nowhere"} to ${move.to} at revision ${move.revision}`);
+  warnOfForce(blockers);
   printMessage(`To undo: moor move ${tenant} --to ${move.from ?? before.shard}`);
 }
 
@@ -99,8 +116,7 @@ async function moveMany(
 ): Promise<void> {
   if (options.dryRun === true) return foretell(client, from, to, rate, options);
   const target = to === undefined ? { spread: true } : { to };
-  const why = options.reason === undefined ? {} : { reason: options.reason };
-  const job = await client.createJob({ from, ...target, rate, ...why });
+  const job = await client.createJob({ from, ...target, rate, ...whyAndForce(options) });
   await follow(client, job, options);
 }
 
@@ -116,6 +132,9 @@ async function foretell(
   const seconds = Math.ceil(total / rate);
   if (options.json === true) return printJson({ from, targets, total, seconds, dryRun: true });
   printAnswer(`would move ${total} from ${from} to ${targets.join(", ")} in about ${seconds} s`);
+  if (source.homes > 0 && options.force !== true) {
+    printMessage(`Of its ${source.homes} homes those stay whose box or apps do not follow shards.`);
+  }
   printMessage("Nothing was changed.");
 }
 
@@ -150,6 +169,7 @@ async function resume(client: FleetClient, id: string, options: MoveOptions): Pr
     ...target,
     rate: options.rate ?? job.rate,
     reason: why,
+    ...(options.force === true || job.forced ? { force: true } : {}),
   });
   printMessage(`${id} was ${job.state}; what is left moves as ${next.id}`);
   await follow(client, next, options);
@@ -160,6 +180,10 @@ async function abort(client: FleetClient, id: string, options: MoveOptions): Pro
   if (options.json === true) return printJson(jobAnswer(job));
   printAnswer(`aborted ${id}: ${job.moved} of ${job.total} have moved and stay where they are`);
   printMessage(`To go on: moor move --resume ${id}`);
+}
+
+function whyAndForce({ reason, force }: MoveOptions): { readonly reason?: string; readonly force?: boolean } {
+  return { ...(reason === undefined ? {} : { reason }), ...(force === true ? { force } : {}) };
 }
 
 /** Watches a job to its end, unless told not to. */
@@ -175,6 +199,7 @@ async function follow(client: FleetClient, job: JobJson, options: MoveOptions): 
   if (options.json === true) printJson(jobAnswer(ended));
   else if (ended.state === "done")
     printAnswer(`moved ${ended.moved} from ${ended.from}: ${ended.id} is done`);
+  if (ended.state === "done" && ended.blocked > 0) throw keptBehind(ended);
   if (ended.state === "done") return;
   throw new RefusedError(
     `job_${ended.state}`,

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { FleetClient, type MoveJson } from "../fleet-client.ts";
 import { moveAnswer } from "../fleet-output.ts";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
-import { integerOption, moveIdOption, tunnelIdOption } from "../option-parsers.ts";
+import { integerOption, moveIdOption, tenantIdOption } from "../option-parsers.ts";
 import { printJson, printMessage, printTable } from "../output.ts";
 
 interface MovesOptions extends OperatorOptions {
@@ -23,7 +23,7 @@ export function registerMovesCommand(program: Command): void {
   const moves = program
     .command("moves")
     .description("list moves, newest first: who moved what, when and why")
-    .option("--tenant <id>", "only moves of this tunnel", tunnelIdOption("--tenant"))
+    .option("--tenant <id>", "only moves of this tunnel or home", tenantIdOption("--tenant"))
     .option("--id <move>", "only this move", moveIdOption("--id"))
     .option("--limit <n>", "moves on a page", integerOption("--limit", 1, 500), LIMIT_DEFAULT)
     .option("--after <cursor>", "the next of an earlier page")
