@@ -3,12 +3,12 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { parseTunnelId, type TunnelId } from "@moor/protocol";
+import { parseHomeId, parseTunnelId, type HomeId, type TunnelId } from "@moor/protocol";
 import { createLogger, createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
 import { createTempDir, startTcpProxy, verifies } from "@moor/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseKey } from "../../packages/server/src/directory/keys.ts";
-import type { Change } from "../../packages/server/src/directory/directory.ts";
+import { parseHomeToken, parseKey } from "../../packages/server/src/directory/keys.ts";
+import type { Change, Directory } from "../../packages/server/src/directory/directory.ts";
 import { mintMoveId } from "../../packages/server/src/directory/operations/move-operations.ts";
 import {
   checkDirectory,
@@ -98,6 +98,61 @@ describePostgres("replicas", (server) => {
     expect(heard[0].map((change) => change.seq)).toEqual(
       heard[0].map((_, at) => (heard[0][0]?.seq ?? 0) + at),
     );
+  });
+
+  test("homes, their apps, the default shard and the service keys come to every node", async () => {
+    const [one, two] = [await open(), await open()];
+    await registerShards(one.directory, "s1", "s2");
+    const { home } = await one.directory.createHome({ id: parseHomeId("anna") as HomeId });
+    await one.directory.recordHomeSightings([{ home: home.id, app: "phone", hasShard: true }]);
+    const { token } = await one.directory.createHomeToken({ home: home.id, kind: "app" });
+    await one.directory.setDefaultShard(shardId("s2"), { actor: "tester" });
+    const next = await two.directory.addServiceKey({ actor: "tester" });
+    await Promise.all([one, two].map(({ replica }) => replica.catchUp(10_000)));
+    expect(two.replica.home("anna")).toEqual(home);
+    expect(two.replica.homeApps("anna")).toEqual(one.replica.homeApps("anna"));
+    expect(two.replica.keyByHash(parseHomeToken(token.reveal())?.hash as Uint8Array)?.tenant).toBe("anna");
+    expect(two.replica.defaultShard()).toBe("s2");
+    expect(two.replica.nodes()).toEqual(one.replica.nodes());
+    expect(one.replica.serviceKeys()?.next).toBe(next.publicKey);
+    expect(one.replica.serviceKeys()?.active.id).toBe(two.replica.serviceKeys()?.active.id);
+    await one.directory.deleteHome(home.id);
+    await two.replica.catchUp(10_000);
+    expect([two.replica.home("anna"), two.replica.homeApps("anna")]).toEqual([undefined, []]);
+  });
+
+  test("a code is redeemed once, however many nodes are asked at the same moment", async () => {
+    const all = [await open(), await open(), await open()];
+    await registerShards(all[0]?.directory as Directory, "s1");
+    for (let round = 0; round < 5; round += 1) {
+      const { home } = await (all[0] as TestNode).directory.createHome({});
+      const { code } = await (all[0] as TestNode).directory.createEnrolment(home.id);
+      const outcomes = await Promise.all(
+        all.map(({ directory }, at) =>
+          directory.redeemEnrolment(code.reveal(), Buffer.alloc(32, at).toString("base64url")),
+        ),
+      );
+      expect(outcomes.filter(({ kind }) => kind === "ok")).toHaveLength(1);
+    }
+  });
+
+  test("a copy made by a program of the schema before lacks what that did not know, and gets it", async () => {
+    const node = await open();
+    await registerShards(node.directory, "s1");
+    const { home } = await node.directory.createHome({ tunnel: "new" });
+    const serviceKey = node.replica.serviceKeys()?.active.id;
+    await close(node);
+    const copy = new DatabaseSync(join(node.dir, "replica.sqlite"));
+    copy.exec(`delete from migrations where version = 3;
+      drop table homes; drop table home_apps; drop table enrolments; drop table service_keys;
+      alter table residency drop column default_shard; alter table nodes drop column start_revision;
+      alter table changes drop column topic; alter table jobs drop column is_forced;
+      alter table jobs drop column blocked; alter table jobs drop column blocked_tenants;`);
+    copy.close();
+    const again = await open({ dir: node.dir });
+    expect(again.replica.home(home.id)).toEqual(home);
+    expect(again.replica.defaultShard()).toBe("s1");
+    expect(again.replica.serviceKeys()?.active.id).toBe(serviceKey);
   });
 
   test("a catching up of another node shows what was committed before it", async () => {

@@ -1,14 +1,16 @@
 // The operator's tools on the directory: migrate, check, export, import, fence, as the command line offers them.
 
+import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import type { TunnelId } from "@moor/protocol";
 import { createNodeRuntime, createSilentLogger, Secret } from "@moor/runtime";
 import { createTempDir, verifies, type TempDir } from "@moor/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runInProcess } from "../../packages/cli/test/run-in-process.ts";
-import type { Placement } from "../../packages/server/src/directory/directory.ts";
-import { parseKey } from "../../packages/server/src/directory/keys.ts";
+import type { HomeRecord, Placement } from "../../packages/server/src/directory/directory.ts";
+import { parseHomeToken, parseKey } from "../../packages/server/src/directory/keys.ts";
 import { applyMigrations, MIGRATIONS } from "../../packages/server/src/directory/migrations.ts";
 import { readNodeSecret } from "../../packages/server/src/directory/node-secret.ts";
 import { openPostgresDirectory } from "../../packages/server/src/directory/postgres-directory.ts";
@@ -44,10 +46,19 @@ async function fillEmbedded(dir: string) {
   const made = await Promise.all(
     Array.from({ length: 5 }, (_, at) => filled.createTunnel({ name: `tunnel ${at}` })),
   );
+  const { home } = await filled.createHome({ label: "Anna", tunnel: made[0]?.tunnel.id as TunnelId });
+  await filled.recordHomeSightings([
+    { home: home.id, app: null, hasShard: true },
+    { home: home.id, app: "phone", hasShard: false },
+  ]);
+  const { token } = await filled.createHomeToken({ home: home.id, kind: "app" });
+  const { code } = await filled.createEnrolment(home.id);
   const sealing = replica.sealingKeys();
+  const homes = { home: replica.home(home.id), apps: replica.homeApps(home.id), token, code };
+  const serviceKeys = await filled.listServiceKeys();
   const { seq } = replica;
   await filled.close();
-  return { made, sealing, seq };
+  return { made, sealing, seq, ...homes, serviceKeys };
 }
 
 const highestOf = (placements: readonly (Placement | undefined)[]) =>
@@ -59,18 +70,29 @@ describe("on an embedded directory", () => {
     const fine = await directory(["check", "--data", file("data"), "--json"]);
     expect(fine.code).toBe(0);
     expect(JSON.parse(fine.stdout)).toMatchObject({
-      counts: { tunnels: 5, keys: 10, shards: 2 },
+      counts: { tunnels: 5, homes: 1, home_apps: 1, enrolments: 1, keys: 11, shards: 2, service_keys: 1 },
       problems: [],
     });
     const { DatabaseSync } = await import("node:sqlite");
     const db = new DatabaseSync(join(file("data"), "moor.sqlite"));
     db.exec("delete from tunnels where name = 'tunnel 1'");
+    db.exec("update homes set id = 'moved', tunnel = 'tunnel_gone'");
+    db.exec("update residency set default_shard = 's9'");
+    db.exec("update service_keys set state = 'next'");
     db.exec("update placements set revision = 9007199254740991 where tenant = (select min(id) from tunnels)");
     db.close();
     const wrong = await directory(["check", "--data", file("data")]);
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toMatch(/is placed, and there is no such tunnel/);
     expect(wrong.stderr).toMatch(/belongs to no tunnel/);
+    expect(wrong.stderr).toMatch(/home moved is placed nowhere/);
+    expect(wrong.stderr).toMatch(/home_[0-9a-f]{16} is placed, and there is no such home/);
+    expect(wrong.stderr).toMatch(/home moved has a tunnel that is gone/);
+    expect(wrong.stderr).toMatch(/app home_[0-9a-f]{16}\/phone was seen at no home/);
+    expect(wrong.stderr).toMatch(/enrolment code [0-9A-Z]{4} belongs to no home/);
+    expect(wrong.stderr).toMatch(/token key_[0-9a-f]{24} belongs to no home/);
+    expect(wrong.stderr).toMatch(/the default shard s9 is not known/);
+    expect(wrong.stderr).toMatch(/0 service keys sign; one has to/);
     expect(wrong.stderr).toMatch(/a revision that was never given out/);
   });
 
@@ -105,7 +127,7 @@ describe("on an embedded directory", () => {
     expect(JSON.parse(dry.stdout)).toEqual({ above: tunnel.placement.revision, dryRun: true });
     const fenced = await directory(["fence", "--data", dir, "--json"]);
     expect(fenced.code).toBe(0);
-    expect(JSON.parse(fenced.stdout)).toMatchObject({ restamped: 5 });
+    expect(JSON.parse(fenced.stdout)).toMatchObject({ restamped: 6 });
 
     const trusted = await openSqliteDirectory({ dir, runtime, logger });
     expect(trusted.replica.health.kind).toBe("current");
@@ -143,7 +165,7 @@ describe("on an embedded directory", () => {
   });
 
   test("an export is the owner's only, holds no key, and is never written over", async () => {
-    const { made, sealing } = await fillEmbedded(file("data"));
+    const { made, sealing, token, code } = await fillEmbedded(file("data"));
     const saved = await directory(["export", file("saved"), "--data", file("data"), "--json"]);
     expect(saved.code).toBe(0);
     const { rows } = JSON.parse(saved.stdout) as { readonly rows: number };
@@ -153,6 +175,10 @@ describe("on an embedded directory", () => {
     for (const { agentKey } of made) expect(text).not.toContain(agentKey.reveal().slice(20, 50));
     const secret = Buffer.from(sealing[0]?.secret ?? []).toString("base64url");
     expect(text).not.toContain(secret.slice(0, 20));
+    expect(text).not.toContain(token.reveal().slice(-50, -10));
+    for (const group of code.reveal().split("-").slice(1)) expect(text).not.toContain(group);
+    expect(text).not.toContain("enrolments");
+    expect(text).not.toMatch(/"table":"service_keys","row":{[^}]*"secret":"(?!v1\.)/);
     const again = await directory(["export", file("saved"), "--data", file("data")]);
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("EEXIST")]);
   });
@@ -211,12 +237,12 @@ describePostgres("on PostgreSQL", (server) => {
     "R22",
     "an embedded directory moves to PostgreSQL: keys and tokens open, revisions go on above",
     async () => {
-      const { made, sealing } = await fillEmbedded(file("data"));
+      const { made, sealing, home, apps, token, serviceKeys } = await fillEmbedded(file("data"));
       await directory(["export", file("saved"), "--data", file("data")]);
       const url = server().url(await createMigrated(server()));
       const imported = await directory(["import", file("saved"), "--json"], url);
       expect(imported.code).toBe(0);
-      expect(JSON.parse(imported.stdout)).toMatchObject({ restamped: 5 });
+      expect(JSON.parse(imported.stdout)).toMatchObject({ restamped: 6 });
       const twice = await directory(["import", file("saved")], url);
       expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("not empty")]);
       expect((await directory(["check"], url)).code).toBe(0);
@@ -242,11 +268,48 @@ describePostgres("on PostgreSQL", (server) => {
         const hash = parseKey(agentKey.reveal())?.hash ?? new Uint8Array();
         expect(replica.keyByHash(hash)?.tenant).toBe(tunnel.id);
       }
+      const { placement: homePlacement, ...homeRest } = home as HomeRecord;
+      expect(replica.home(homeRest.id)).toMatchObject(homeRest);
+      expect(replica.home(homeRest.id)?.placement.revision).toBeGreaterThan(homePlacement.revision);
+      expect(replica.homeApps(homeRest.id)).toEqual(apps);
+      expect(replica.keyByHash(parseHomeToken(token.reveal())?.hash as Uint8Array)?.tenant).toBe(homeRest.id);
+      expect(await node.directory.listServiceKeys()).toEqual(serviceKeys);
+      expect(replica.serviceKeys()?.active.publicKey).toBe(serviceKeys[0]?.publicKey);
+      expect(replica.defaultShard()).toBe("s1");
       await registerShards(node.directory, "s1", "s2");
       await node.directory.createTunnel({});
       await node.directory.close();
     },
   );
+
+  test("an export of a program of the schema before is imported, and its first node completes it", async () => {
+    const { made } = await fillEmbedded(file("data"));
+    await directory(["export", file("saved"), "--data", file("data")]);
+    const [header = "", ...rows] = readFileSync(file("saved"), "utf8").trimEnd().split("\n").slice(0, -1);
+    const older = [header.replace(/"defaultShard":"[^"]*",/, "")];
+    for (const row of rows) {
+      if (/"table":"(homes|home_apps|service_keys)"/.test(row) || /"kind":"app"|"tenant":"home_/.test(row))
+        continue;
+      older.push(row.replace(/"start_revision":\d+,?/, "").replace(",}", "}"));
+    }
+    const body = older.map((line) => `${line}\n`).join("");
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    const trailer = JSON.stringify({ end: true, rows: older.length - 1, sha256 });
+    writeFileSync(file("older"), `${body}${trailer}\n`);
+    const url = server().url(await createMigrated(server()));
+    const imported = await directory(["import", file("older")], url);
+    expect(imported.code).toBe(0);
+    expect((await directory(["check"], url)).code).toBe(0);
+    const nodeSecret = readNodeSecret(join(file("data"), "node.secret"));
+    const options = { url: new Secret(url), dir: file("node"), runtime, logger, nodeSecret };
+    const node = await openPostgresDirectory(options);
+    expect(node.replica.serviceKeys()?.active.id).toHaveLength(16);
+    expect(node.replica.defaultShard()).toBeUndefined();
+    await registerShards(node.directory, "s1", "s2");
+    expect(node.replica.defaultShard()).toBe("s1");
+    expect(node.replica.tunnel(made[1]?.tunnel.id ?? "")).toBeDefined();
+    await node.directory.close();
+  });
 
   test("an import that was interrupted is taken for whole by nobody", async () => {
     const name = await createMigrated(server());

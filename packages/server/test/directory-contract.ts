@@ -19,6 +19,8 @@ export interface OpenedForTest {
   readonly replica: Replica;
   /** Moves the database's clock, where a test can. */
   readonly jumpWallClock?: (deltaMs: number) => void;
+  /** Changes rows of the authority behind its back. */
+  readonly tamper: (sql: string) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 

@@ -25,6 +25,7 @@ import {
   type OpenForTest,
 } from "./directory-contract.ts";
 import { fleetContract } from "./fleet-contract.ts";
+import { homeContract } from "./home-contract.ts";
 import { writerWithoutThread } from "./support/writer-without-thread.ts";
 
 const logger = createSilentLogger();
@@ -42,6 +43,11 @@ const openEmpty: OpenForTest = async () => {
     directory,
     replica,
     jumpWallClock: (deltaMs) => runtime.jumpWallClock(deltaMs),
+    tamper: async (sql) => {
+      const db = new DatabaseSync(join(temp.path, "moor.sqlite"));
+      db.exec(sql);
+      db.close();
+    },
     close: async () => {
       await directory.close();
       await temp.remove();
@@ -51,6 +57,7 @@ const openEmpty: OpenForTest = async () => {
 
 directoryContract("SQLite", openEmpty);
 fleetContract("SQLite", openEmpty);
+homeContract("SQLite", openEmpty);
 
 describe("the embedded directory", () => {
   let temp: TempDir;
