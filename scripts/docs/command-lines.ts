@@ -4,7 +4,20 @@ import { spawnSync } from "node:child_process";
 import { ROOT, type MarkdownFile } from "./markdown-files.ts";
 
 /** Verbs that take a second one: `moor tunnel create`. */
-const NOUNS = new Set(["box", "tunnel", "key", "token-key", "corrections", "config", "cluster", "directory"]);
+const NOUNS = new Set([
+  "box",
+  "tunnel",
+  "home",
+  "home token",
+  "shard",
+  "key",
+  "token-key",
+  "service-key",
+  "corrections",
+  "config",
+  "cluster",
+  "directory",
+]);
 
 /** One line for each flag that the documents show and the command does not have. */
 export function findUnknownFlags(files: readonly MarkdownFile[]): string[] {
@@ -25,8 +38,10 @@ function commandLinesOf(file: MarkdownFile): { command: string; flags: string[] 
   const joined = file.text.replaceAll(/\\\n\s*/g, " ");
   return [...joined.matchAll(/^\s*(?:\$ )?(?:[A-Z_]+=\S+ )?(?:npx )?moor ([a-z].*)$/gm)].map((match) => {
     const words = (match[1] ?? "").split(/\s+/);
-    const isNoun = NOUNS.has(words[0] ?? "") && !(words[1] ?? "").startsWith("-");
-    const verbs = words.slice(0, isNoun ? 2 : 1);
+    let verbs = words.slice(0, 1);
+    while (NOUNS.has(verbs.join(" ")) && !(words[verbs.length] ?? "-").startsWith("-")) {
+      verbs = words.slice(0, verbs.length + 1);
+    }
     const flags = words.map((word) => word.replace(/=.*/, "")).filter((word) => /^--[a-z]/.test(word));
     return { command: verbs.join(" "), flags };
   });

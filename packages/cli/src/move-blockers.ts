@@ -25,16 +25,16 @@ export async function findBlockers(
 
 /** The refusal of a dry run, as the service would refuse the move. Says on stderr who blocks it. */
 export function refuseBlocked(home: string, blockers: readonly BlockerJson[]): RefusedError {
-  printMessage(blockedText(blockers));
+  printMessage(blockedText(home, blockers));
   return new RefusedError("move_blocked", `home ${home} stays on the default shard`);
 }
 
 /** Says on stderr who blocks a move that the service refused. */
-export function explainRefusal(error: unknown): void {
+export function explainRefusal(home: string, error: unknown): void {
   if (!(error instanceof RefusedError) || error.code !== "move_blocked") return;
   const { blockers, total } = error.data;
   if (!Array.isArray(blockers)) return;
-  printMessage(blockedText(blockers as readonly BlockerJson[], total));
+  printMessage(blockedText(home, blockers as readonly BlockerJson[], total));
 }
 
 /** Says on stderr what a forced move breaks, and for whom. */
@@ -53,8 +53,12 @@ export function keptBehind(job: JobJson): RefusedError {
   );
 }
 
-function blockedText(blockers: readonly BlockerJson[], total: unknown = blockers.length): string {
+function blockedText(
+  home: string,
+  blockers: readonly BlockerJson[],
+  total: unknown = blockers.length,
+): string {
   const more = typeof total === "number" && total > blockers.length ? total - blockers.length : 0;
   const rest = more === 0 ? "" : `\n  and ${more} more`;
-  return `It is kept by\n${blockerLines(blockers)}${rest}\n--force moves it all the same. ${BREAKS}`;
+  return `home ${home} is kept on the default shard by\n${blockerLines(blockers)}${rest}\n--force moves it all the same. ${BREAKS}`;
 }

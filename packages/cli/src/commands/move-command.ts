@@ -99,7 +99,7 @@ async function moveOne(client: FleetClient, tenant: string, to: string, options:
   const order = { tenant, to, ...whyAndForce(options) };
   const move = await settleMove(order, { client, runtime: createNodeRuntime(), say: printMessage }).catch(
     (error: unknown) => {
-      explainRefusal(error);
+      explainRefusal(tenant, error);
       throw error;
     },
   );
