@@ -228,6 +228,13 @@ test("a flood of handshakes from one address is refused before the upgrade, and 
   expect(entry.table.handshaking.hasRoomFor("6.6.6.6")).toBe(true);
 });
 
+verifies("L25", "what came online counts for its address no more: a fleet behind one address fits", () => {
+  const entry = new EntryLinks();
+  const tokens = Array.from({ length: 6_001 }, (_, at) => entry.addToken(`h${at}`));
+  for (const token of tokens) expect(entry.app(token).isOnline).toBe(true);
+  expect(entry.table.handshaking.hasRoomFor("192.0.2.1")).toBe(true);
+});
+
 verifies(
   "L1",
   "4421 and its host arrive at the client, as does a drain's 4503; late ones are destroyed",

@@ -62,5 +62,15 @@ export {
   type FakeRequest,
   type FakeServiceKey,
 } from "./fake-link-service.ts";
+export {
+  boxKeyOf,
+  dialPlainApp,
+  dialPlainBox,
+  lookupLoopback,
+  rawPublicKeyOf,
+  type PlainDialEnding,
+  type PlainFrame,
+  type PlainLink,
+} from "./link-plain.ts";
 export { makeLinkCertificates, type CertificateKind, type LinkCertificates } from "./link-certificates.ts";
 export { createMemoryCommandLog, type MemoryCommandLog } from "./memory-command-log.ts";

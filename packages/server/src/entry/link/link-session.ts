@@ -174,10 +174,10 @@ export class LinkSession implements DueItem {
     link.onlineAtMs = nowMs;
     this.#phase = { kind: "online", link };
     this.#pingedAtMs = nowMs;
+    this.#owner.handshakeEnded(this, "online");
     this.address = "";
     this.#socket.sendText(helloOk);
     this.#owner.wheel.add(this, nowMs + this.#owner.context.pingMs);
-    this.#owner.handshakeEnded(this, "online");
     this.#owner.cameOnline(this, link);
   }
 
