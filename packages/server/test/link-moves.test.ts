@@ -155,3 +155,38 @@ test("a move back before the first was acknowledged leaves everybody where they 
   entry.runtime.advance(3_000);
   expect(box.end).toBe("open");
 });
+
+verifies(
+  "L20",
+  "what a box answers while its owner is out of reach is said to it all the same, and so is its end",
+  () => {
+    const { entry, box } = fleet();
+    entry.away.add("s1");
+    entry.table.shardsChanged(new Set(["s1" as ShardId]));
+    box.sayText('{"t":"result","id":"c1","data":1}');
+    box.sayText('{"t":"event","data":1}');
+    box.leave();
+    expect(entry.shard("s1").heard).toEqual(["answered h1 c1 1", "withdraw h1"]);
+  },
+);
+
+verifies(
+  "L21",
+  "a home that comes back before its links were sent away is registered where it was again",
+  () => {
+    const { entry, box } = fleet();
+    const revision = 5;
+    entry.placements.set("h1", { shard: "s2" as ShardId, revision });
+    entry.shard("s2").isSilent = true;
+    entry.table.port.closeLink(box.session.linkId, {
+      kind: "not-owner",
+      placement: { shard: "s2" as ShardId, revision },
+    });
+    entry.move("h1", "s1", revision + 1);
+    entry.runtime.advance(10_000);
+    expect(box.end).toBe("open");
+    expect(entry.shard("s1").heard.filter((line) => line.startsWith("register box"))).toEqual([
+      "register box h1 101",
+    ]);
+  },
+);

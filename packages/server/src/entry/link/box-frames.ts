@@ -1,6 +1,7 @@
 // What a live box says, and what is written to it.
 //
-// Spec: L20, L31. A box whose owner is out of reach speaks to nobody: what it says is asked for again by command id.
+// Spec: L20, L31. What a box says while its owner is out of reach arrives once that is back, events apart; a result that
+// is lost all the same is asked for again by command id.
 
 import { encodeLinkFrame, type AppInstance, type BoxFrame } from "@moor/protocol";
 import type { DeliveredCommand, HomeShardPort } from "../../peer/link-ports.ts";
@@ -11,16 +12,17 @@ export const ONCE_APP = "once" as AppInstance;
 
 /** Passes a box's frame on to its owner. */
 export function handleBoxFrame({ linkId }: LinkSession, link: VerifiedLink, frame: BoxFrame): void {
-  const { port, home } = link;
+  const { port, awayPort, home } = link;
+  const surePort = port ?? awayPort;
   switch (frame.t) {
     case "result":
-      return port?.boxAnswered(home, linkId, frame.id, { kind: "result", data: frame.data });
+      return surePort?.boxAnswered(home, linkId, frame.id, { kind: "result", data: frame.data });
     case "outcome":
-      return port?.boxAnswered(home, linkId, frame.id, { kind: "outcome", outcome: frame.outcome });
+      return surePort?.boxAnswered(home, linkId, frame.id, { kind: "outcome", outcome: frame.outcome });
     case "event":
       return port?.boxEvent(home, linkId, frame.data);
     case "now":
-      return port?.boxNow(home, linkId, frame.data);
+      return surePort?.boxNow(home, linkId, frame.data);
     case "hello":
     case "proof":
     case "ping":

@@ -63,6 +63,7 @@ export class LinkHandshake {
       isFollowing: hello.caps.includes(CAPABILITY_SHARD),
       credential: this.#credential(),
       port: undefined,
+      awayPort: undefined,
       registeredBy: 0,
       generation: undefined,
       hops: 0,

@@ -49,8 +49,9 @@ export class LinkMoves {
     if (isCrossed && placements.best(home)?.shard === port?.shard && link.hops > 0) return;
     link.hops += 1;
     if (link.hops > OWNER_HOPS_MAX) return this.#sendAway(session);
-    if (placements.best(home)?.shard !== port?.shard) return this.#move(session, link);
+    // It is registered nowhere now: should the home come back there, it must be registered again.
     link.port = undefined;
+    if (placements.best(home)?.shard !== port?.shard) return this.#move(session, link);
     void catchUp(CATCH_UP_WAIT_MS).then(() => {
       if (session.link === link && link.port === undefined) this.#move(session, link);
     });

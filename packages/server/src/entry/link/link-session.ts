@@ -49,6 +49,8 @@ export interface VerifiedLink {
   readonly credential: string;
   /** Where it is registered; undefined while its owner is out of reach. */
   port: HomeShardPort | undefined;
+  /** While its owner is out of reach: the way to where it was registered, for what must arrive once that is back. */
+  awayPort: HomeShardPort | undefined;
   /** Revision of the placement it was registered by. */
   registeredBy: number;
   generation: number | undefined;

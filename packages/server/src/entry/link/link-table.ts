@@ -146,8 +146,9 @@ export class LinkTable implements SessionOwner, LinkEntry {
     this.#byHome.remove(home, session);
     this.#countOnline(session, -1);
     for (const submission of link.commands?.values() ?? []) this.commands.withdraw(submission);
-    link.port?.withdrawLink(home, linkId, backWithinMs);
+    (link.port ?? link.awayPort)?.withdrawLink(home, linkId, backWithinMs);
     link.port = undefined;
+    link.awayPort = undefined;
     metrics.closes.inc(end);
     const livedMs = Math.round(runtime.monotonicMs() - link.onlineAtMs);
     logger.info("link-ended", { link: linkId, home, role, app, end, livedMs });
@@ -168,6 +169,8 @@ export class LinkTable implements SessionOwner, LinkEntry {
       // Its client is not gone, it is on its way to another owner.
       link.port.withdrawLink(home, linkId, REGISTERING_MS);
     }
+    const known = link.port ?? link.awayPort;
+    link.awayPort = port === undefined && known?.shard === placement?.shard ? known : undefined;
     link.port = port;
     if (placement === undefined || port === undefined) return false;
     link.registeredBy = placement.revision;
