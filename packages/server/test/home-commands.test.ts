@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { AppInstance, CommandId } from "@moor/protocol";
 import { verifies } from "@moor/testkit";
+import type { SubmissionId } from "../src/peer/link-ports.ts";
 import {
   COMMAND_LATE_ANSWER_MS,
   COMMAND_SETTLE_WAIT_MS,
@@ -178,6 +179,62 @@ describe("a command", () => {
     ]);
   });
 
+  verifies("L20", "is not delivered at once when its box's entry is gone for good", () => {
+    const stage = HomeStage.settled();
+    stage.box(stage.far);
+    stage.homes.entryAway(stage.far.entry);
+    const queued = stage.submit("c1");
+    stage.homes.entryGone(stage.far.entry);
+    expect(stage.near.takeEndings()).toEqual([[queued, "not-delivered"]]);
+  });
+
+  test("of an entry that is gone is delivered to nobody any more", () => {
+    const stage = new HomeStage();
+    stage.submit("c1", {}, stage.far);
+    stage.homes.entryGone(stage.far.entry);
+    stage.box(stage.near);
+    expect(stage.near.takeOnly("deliverCommand")).toEqual([]);
+  });
+
+  verifies("L20", "of a repeat is not touched by what a former link says late", () => {
+    const stage = HomeStage.settled();
+    stage.far.writing = "later";
+    const older = stage.box(stage.far);
+    stage.submit("c1", { remainingMs: 60_000 });
+    stage.homes.withdrawLink(HOME, older);
+    stage.runtime.advance(COMMAND_SETTLE_WAIT_MS);
+    stage.box(stage.far);
+    const repeat = stage.submit("c1", { remainingMs: 60_000 });
+    stage.near.take();
+    stage.homes.commandSettled(HOME, older, "c1" as CommandId, "not-written");
+    stage.homes.commandSettled(HOME, older, "c1" as CommandId, "written");
+    expect([stage.near.take(), stage.status()?.commandsOpen]).toEqual([[], 1]);
+    expect(repeat).toBe("sub4");
+  });
+
+  test("in doubt is waited for no longer because another link ends too", () => {
+    const stage = HomeStage.settled();
+    stage.far.writing = "later";
+    const older = stage.box(stage.far);
+    const submission = stage.submit("c1", { remainingMs: 60_000 });
+    stage.homes.withdrawLink(HOME, older);
+    stage.runtime.advance(COMMAND_SETTLE_WAIT_MS - 1);
+    stage.homes.withdrawLink(HOME, stage.box(stage.near));
+    stage.runtime.advance(1);
+    expect(stage.near.takeEndings()).toEqual([[submission, "unknown"]]);
+  });
+
+  test("that nobody waits for any more goes to no further link, and is forgotten with its own", () => {
+    const stage = HomeStage.settled();
+    stage.far.writing = "later";
+    const older = stage.box(stage.far);
+    for (const id of ["c1", "c2"]) stage.homes.withdrawCommand(HOME, stage.submit(id));
+    stage.box(stage.near);
+    stage.homes.commandSettled(HOME, older, "c1" as CommandId, "not-written");
+    expect(stage.near.takeOnly("deliverCommand")).toEqual([]);
+    expect(stage.budget.heldBytes).toBe(0);
+  });
+
   verifies("L20", "waits for the box's entry to come back into reach, and goes there once", () => {
     const stage = HomeStage.settled();
     const linkId = stage.box(stage.far);
@@ -344,6 +401,19 @@ describe("a repeat of a command's id", () => {
     }
   });
 
+  test("holds bytes once, whether it joins or brings a result again, and none after a move", () => {
+    const stage = new HomeStage();
+    for (let repeat = 0; repeat < 3; repeat += 1) stage.submit("c1", { data: LARGE });
+    expect(stage.budget.heldBytes).toBe(LARGE.length);
+    const linkId = stage.box();
+    for (let repeat = 0; repeat < 3; repeat += 1) stage.result(linkId, "c1", '"done"');
+    expect(stage.budget.heldBytes).toBe(6);
+    stage.far.writing = "later";
+    stage.submit("c2", { data: LARGE });
+    stage.move();
+    expect(stage.budget.heldBytes).toBe(0);
+  });
+
   test("gives the node its bytes back when they are over", () => {
     const stage = new HomeStage();
     const linkId = stage.box();
@@ -381,6 +451,8 @@ describe("a submission that is sent again after its shard was out of reach", () 
   test("is unknown also at a shard that does not own the home, or is full", () => {
     const stage = new HomeStage();
     for (let at = 0; at < HOME_COMMANDS_OPEN_MAX; at += 1) stage.submit(`c${at}`);
+    stage.submit("c0", { submission: "sub1" as SubmissionId, isAgain: true });
+    expect(stage.near.take()).toEqual([]);
     stage.submit("c0", { isAgain: true });
     expect(stage.near.takeEndings().map(([, kind]) => kind)).toEqual(["unknown"]);
     stage.move();
@@ -415,7 +487,7 @@ describe("limits of a home", () => {
     small.submit("c1", { data: LARGE });
     small.submit("c2", { data: LARGE });
     expect(small.near.takeOnly("commandEnded")).toEqual([["sub2", BUSY]]);
-    small.homes.withdrawCommand(HOME, "sub1" as never);
+    small.homes.withdrawCommand(HOME, "sub1" as SubmissionId);
     expect(small.budget.heldBytes).toBe(0);
   });
 
@@ -464,6 +536,7 @@ describe("commands of a home that moves", () => {
       else if (word !== undefined) stage.homes.commandSettled(HOME, linkId, "c1" as CommandId, word);
       else stage.runtime.advance(COMMAND_SETTLE_WAIT_MS);
       expect([word, stage.near.takeEndings()]).toEqual([word, [[submission, ending]]]);
+      expect([word, stage.budget.heldBytes]).toEqual([word, 0]);
       stage.runtime.advance(20 * MINUTE_MS);
       expect([stage.homes.size, stage.budget.heldBytes]).toEqual([0, 0]);
     }

@@ -128,6 +128,17 @@ describe("the box's link", () => {
     },
   );
 
+  verifies("L23", "a box that comes back elsewhere while its entry is out of reach replaces nobody", () => {
+    const stage = new HomeStage();
+    for (let link = 0; link < 8; link += 1) {
+      const entry = link % 2 === 0 ? stage.near : stage.far;
+      stage.box(entry);
+      stage.homes.entryAway(entry.entry);
+    }
+    const told = [...stage.near.take(), ...stage.far.take()].map(([what]) => what);
+    expect(told).not.toContain("linkRefused");
+  });
+
   test("replacements are counted", async () => {
     const stage = new HomeStage();
     for (let link = 0; link < 3; link += 1) stage.box();
@@ -185,6 +196,15 @@ describe("presence", () => {
     },
   );
 
+  verifies("L31", "no box is waited for longer than the longest spread and 5 s", () => {
+    const stage = HomeStage.settled();
+    stage.homes.withdrawLink(HOME, stage.box(), 1_000_000);
+    stage.runtime.advance(64_999);
+    expect(stage.status()?.presence.box).toBe("unknown");
+    stage.runtime.advance(1);
+    expect(stage.status()?.presence.box).toBe("offline");
+  });
+
   verifies("L31", "a box that was told to come back is unknown until then, then offline", () => {
     const stage = HomeStage.settled();
     stage.homes.withdrawLink(HOME, stage.box(), 20_000);
@@ -213,6 +233,31 @@ describe("presence", () => {
       expect([stage.status()?.presence.box, stage.generation()]).toEqual(["online", generation]);
     },
   );
+
+  test("an entry out of reach is told nothing: its links hear of the box when it registers them again", () => {
+    const stage = HomeStage.settled();
+    const linkId = stage.app(stage.far);
+    stage.homes.entryAway(stage.far.entry);
+    stage.far.take();
+    stage.homes.boxEvent(HOME, stage.box(), "1");
+    expect(stage.far.take()).toEqual([]);
+    stage.app(stage.far, { linkId });
+    expect(stage.far.take()).toMatchObject([["linkAccepted", linkId, { presence: { box: "online" } }]]);
+  });
+
+  test("an entry that is out of reach twice has its whole time again", () => {
+    const stage = HomeStage.settled();
+    const linkId = stage.box(stage.far);
+    const generation = stage.generation();
+    stage.homes.entryAway(stage.far.entry);
+    stage.runtime.advance(LINK_AWAY_MS - 1_000);
+    stage.box(stage.far, { linkId, generation });
+    stage.homes.entryAway(stage.far.entry);
+    stage.runtime.advance(LINK_AWAY_MS - 1);
+    expect([stage.status()?.presence.box, stage.homes.gauges().boxLinks]).toEqual(["unknown", 1]);
+    stage.runtime.advance(1);
+    expect([stage.status()?.presence.box, stage.homes.gauges().boxLinks]).toEqual(["offline", 0]);
+  });
 
   verifies(
     "L31",
@@ -316,6 +361,15 @@ describe("a home that moves", () => {
     expect(stage.status()?.presence).toEqual({ box: "offline", sinceMs: 0 });
   });
 
+  test("one that is placed anew where it is keeps everything", () => {
+    const stage = HomeStage.settled();
+    stage.app();
+    stage.box();
+    stage.near.take();
+    stage.move({ ...OWNED, revision: 3_000 });
+    expect([stage.near.take(), stage.status()?.presence.box]).toEqual([[], "online"]);
+  });
+
   test("a sender that knows of a newer placement is believed", () => {
     const stage = HomeStage.settled();
     const home = "h2" as HomeId;
@@ -356,6 +410,16 @@ describe("what is forgotten", () => {
     stage.runtime.advance(23 * 60 * MINUTE_MS);
     expect(stage.homes.size).toBe(1);
     stage.runtime.advance(61 * MINUTE_MS);
+    expect(stage.homes.size).toBe(0);
+  });
+
+  test("not one whose box has just been replaced: the guard goes on counting", () => {
+    const stage = HomeStage.settled();
+    for (let link = 0; link < 4; link += 1) stage.box();
+    for (let link = 1; link <= 4; link += 1) stage.homes.withdrawLink(HOME, `box${link}` as LinkId);
+    stage.runtime.advance(5 * MINUTE_MS);
+    expect(stage.status()?.duplicateIdentity).toMatchObject({ remainingMs: 5 * MINUTE_MS });
+    stage.runtime.advance(6 * MINUTE_MS);
     expect(stage.homes.size).toBe(0);
   });
 

@@ -31,6 +31,7 @@ import { KeptResults } from "./kept-results.ts";
 import {
   answerEnding,
   dueAtMs,
+  hasLinkEnded,
   overdueEnding,
   type CommandWaiter,
   type OpenCommand,
@@ -121,12 +122,13 @@ export class CommandTable {
   settle(linkId: LinkId, id: CommandId, outcome: "written" | "not-written"): void {
     const open = this.#commands.get(id);
     if (open?.progress.kind !== "delivered" || open.progress.linkId !== linkId) return;
-    const hasLinkEnded = open.progress.doubtUntilMs !== Number.POSITIVE_INFINITY;
-    if (outcome === "written") return hasLinkEnded ? this.#end(open, UNKNOWN) : this.#written(open, linkId);
+    if (outcome === "written") {
+      return hasLinkEnded(open) ? this.#end(open, UNKNOWN) : this.#written(open, linkId);
+    }
     open.progress = { kind: "queued" };
+    if (open.waiters.size === 0) return this.#remove(open);
     if (this.#givenBackAs !== undefined) return this.#end(open, this.#givenBackAs);
     this.#settleTimer(open);
-    this.#forgetIfUnwanted(open);
     const link = this.#box.link();
     if (link !== undefined && link.linkId !== linkId) this.#deliver(open);
     else if (this.#box.presence() !== "unknown") this.#end(open, NO_BOX);
@@ -231,7 +233,7 @@ export class CommandTable {
 
   #deliver(open: OpenCommand): void {
     const link = this.#box.link();
-    if (link === undefined || open.waiters.size === 0) return;
+    if (link === undefined) return;
     const nowMs = this.#nowMs();
     const { linkId, entry } = link;
     const { id, app, data } = open;
@@ -255,7 +257,7 @@ export class CommandTable {
     if (open.progress.kind !== "delivered") return;
     open.progress = { ...open.progress, doubtUntilMs: this.#nowMs() + COMMAND_SETTLE_WAIT_MS };
     this.#settleTimer(open);
-    if (open.waiters.size === 0) this.#remove(open);
+    this.#forgetIfUnwanted(open);
   }
 
   /** Ends a command for everybody who waits for it, and forgets it. */
@@ -277,9 +279,10 @@ export class CommandTable {
     open.reservedBytes = 0;
   }
 
-  /** What no box has and nobody wants is not delivered any more. */
+  /** What no link has and nobody wants is not delivered any more. */
   #forgetIfUnwanted(open: OpenCommand): void {
-    if (open.waiters.size === 0 && open.progress.kind === "queued") this.#remove(open);
+    const isHad = open.progress.kind !== "queued" && !hasLinkEnded(open);
+    if (open.waiters.size === 0 && !isHad) this.#remove(open);
     this.#boundKnown();
   }
 

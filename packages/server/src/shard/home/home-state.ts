@@ -47,7 +47,7 @@ export class HomeState {
   readonly #commands: CommandTable;
   readonly #now: NowSnapshot;
   #presence: BoxPresence;
-  #guard = new BoxGuard();
+  readonly #guard = new BoxGuard();
   #isOwned = true;
   /** Highest generation of any box link known here; 0 = none. */
   #lastGeneration = 0;
@@ -195,7 +195,6 @@ export class HomeState {
     this.#links.clear();
     this.#now.clear();
     this.#presence.close();
-    this.#guard = new BoxGuard();
     const ending: LinkEnding =
       why.kind === "moved" ? { kind: "not-owner", placement: why.placement } : { kind: "home-gone" };
     for (const held of links) this.#letGo(held, ending);

@@ -43,6 +43,11 @@ export interface OpenCommand {
   timer: TimerHandle | undefined;
 }
 
+/** Whether a command is in doubt and its link gone: nothing but a last word of the link's entry may come. */
+export function hasLinkEnded({ progress }: OpenCommand): boolean {
+  return progress.kind === "delivered" && progress.doubtUntilMs !== Number.POSITIVE_INFINITY;
+}
+
 /** When a waiter's time is over if nothing more is heard: then it gets `overdueEnding`. */
 export function dueAtMs({ progress }: OpenCommand, { deadlineAtMs }: CommandWaiter): number {
   switch (progress.kind) {
