@@ -385,8 +385,8 @@ describe("the outbox", () => {
     peer.isUp = true;
     peer.isFull = true;
     outbox.flush("e2");
-    expect([outbox.trySend("e2", message(3)), sent]).toEqual([false, []]);
     peer.isFull = false;
+    expect([outbox.trySend("e2", message(3)), sent]).toEqual([false, []]);
     runtime.advance(20);
     expect(outbox.trySend("e2", message(4))).toBe(true);
     expect(sent.map(({ head }) => head["n"])).toEqual([1, 2, 4]);

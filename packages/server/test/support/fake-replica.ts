@@ -38,6 +38,8 @@ export class FakeReplica implements Replica {
   readonly #sealing: SealingKey;
   #serviceKeys: ServiceKeys | undefined;
   defaultShardId: ShardId | undefined = "s1" as ShardId;
+  /** Revisions are times of the directory, as in production, instead of 1, 2, 3. */
+  isTimed = false;
   #revision = 0;
 
   constructor(runtime: Runtime) {
@@ -152,6 +154,12 @@ export class FakeReplica implements Replica {
     return () => this.#listeners.delete(listener);
   }
 
+  takeRevision(): number {
+    const next = this.#revision + 1;
+    this.#revision = this.isTimed ? Math.max(next, this.#runtime.wallMs() * 1_000) : next;
+    return this.#revision;
+  }
+
   addTunnel(fields: Partial<TunnelRecord> = {}): TunnelRecord {
     const id = `tunnel_${Buffer.from(this.#runtime.randomBytes(16)).toString("hex")}` as TunnelId;
     const record: TunnelRecord = {
@@ -162,7 +170,7 @@ export class FakeReplica implements Replica {
       deadlineMs: 55_000,
       createdAtMs: 0,
       isSeen: false,
-      placement: placementAt("s1", (this.#revision += 1)),
+      placement: placementAt("s1", this.takeRevision()),
       ...fields,
     };
     this.#tunnels.set(record.id, record);
@@ -180,7 +188,7 @@ export class FakeReplica implements Replica {
       boxSeenAtMs: null,
       tunnel: null,
       createdAtMs: 0,
-      placement: placementAt(this.defaultShardId ?? "s1", (this.#revision += 1)),
+      placement: placementAt(this.defaultShardId ?? "s1", this.takeRevision()),
       ...fields,
     };
     this.#homes.set(record.id, record);
@@ -243,7 +251,7 @@ export class FakeReplica implements Replica {
   move(id: string, shard: string): void {
     const [tunnel, home] = [this.#tunnels.get(id), this.#homes.get(id)];
     if (this.placement(id)?.shard === shard) return;
-    const placement = placementAt(shard, (this.#revision += 1));
+    const placement = placementAt(shard, this.takeRevision());
     if (tunnel !== undefined) this.#tunnels.set(id, { ...tunnel, placement });
     else if (home !== undefined) this.#homes.set(id, { ...home, placement });
     else return;

@@ -12,6 +12,7 @@ import { encodePlacements } from "../../src/moves/placement-message.ts";
 import { NodeCore, type NodeKnowledge } from "../../src/node-core.ts";
 import { createMetrics } from "../../src/operator/metrics.ts";
 import { answerFacts } from "../../src/peer/facts-message.ts";
+import type { LinkEntry } from "../../src/peer/link-ports.ts";
 import type { EntryId } from "../../src/peer/peer-link.ts";
 import { encodeTopology, HeardTopology, readTopology } from "../../src/peer/topology-message.ts";
 import { replicaTopology } from "../../src/peer/topology.ts";
@@ -27,17 +28,28 @@ export interface ClusterNodeSpec {
   readonly id: string;
   readonly shards: readonly string[];
   readonly isBootstrap?: boolean;
+  /** Versions of the peer link it speaks. Default: all that this build does. */
+  readonly versions?: readonly number[];
 }
 
 export interface SimulatedClusterOptions {
   readonly seed?: number;
   readonly nodes: readonly ClusterNodeSpec[];
   readonly isCorrecting?: boolean;
+  /** Makes what holds links at a node with a replica. Revisions are then times, as generations need. */
+  readonly createLinks?: (
+    core: NodeCore,
+    node: ClusterNode,
+    replica: LaggingReplica,
+    cluster: SimulatedCluster,
+  ) => LinkEntry;
 }
 
 /** One running incarnation of a node. */
 export class ClusterNode {
   readonly spec: ClusterNodeSpec;
+  readonly incarnation: EntryId;
+  readonly knowledge: NodeKnowledge;
   readonly core: NodeCore;
   readonly network: PeerNetwork;
   readonly replica: LaggingReplica | undefined;
@@ -48,10 +60,12 @@ export class ClusterNode {
     const { runtime } = cluster;
     const logger = createSilentLogger();
     this.spec = spec;
+    this.incarnation = incarnation;
     this.network = createPeerNetwork({
       self: { nodeId: spec.id, incarnation },
       residency: "global",
       transport: cluster.network.transport(spec.id),
+      ...(spec.versions === undefined ? {} : { versions: spec.versions }),
       runtime,
       logger,
     });
@@ -62,6 +76,10 @@ export class ClusterNode {
       this.replica === undefined
         ? bootstrapKnowledge(topology, () => this.network.peers().map((peer) => peer.nodeId), runtime)
         : replicaKnowledge(this.replica, cluster.truth);
+    this.knowledge = knowledge;
+    const { replica: shown } = this;
+    const { createLinks } = cluster;
+    const startRevision = cluster.truth.takeRevision();
     this.core = new NodeCore({
       nodeId: spec.id,
       incarnation,
@@ -81,6 +99,10 @@ export class ClusterNode {
           }
         },
       },
+      ...(createLinks === undefined || shown === undefined
+        ? {}
+        : { createLinks: (core) => createLinks(core, this, shown, cluster) }),
+      startRevision: () => startRevision,
       metrics: createMetrics({ withProcess: false }),
       settings: { corsOrigins: [], isOpenAccessForced: false },
       isLeaving: () => false,
@@ -103,6 +125,7 @@ export class SimulatedCluster {
   readonly runtime: VirtualRuntime;
   readonly network: SimulatedNetwork;
   readonly truth: FakeReplica;
+  readonly createLinks: SimulatedClusterOptions["createLinks"];
   readonly #nodes = new Map<string, ClusterNode>();
   #requestCount = 0;
   #startCount = 0;
@@ -112,6 +135,8 @@ export class SimulatedCluster {
     this.network = new SimulatedNetwork(this.runtime, { delayMs: 1, jitterMs: 3 });
     this.truth = new FakeReplica(this.runtime);
     this.truth.isCorrecting = options.isCorrecting ?? false;
+    this.truth.isTimed = options.createLinks !== undefined;
+    this.createLinks = options.createLinks;
     this.truth.shardRecords = options.nodes.flatMap(({ id, shards }) =>
       shards.map((shard): ShardRecord => shardRecord(shard, id)),
     );
@@ -182,7 +207,7 @@ export class SimulatedCluster {
   /** A move as the mover makes it at node `at`: committed, applied there, pushed to the others in reach. */
   move(at: string, tenant: string, shard: string): void {
     this.truth.move(tenant, shard);
-    const record = this.truth.tunnel(tenant);
+    const record = this.truth.tunnel(tenant) ?? this.truth.home(tenant);
     if (record === undefined || !this.isRunning(at)) return;
     const { core } = this.node(at);
     const news = { tenant: record.id, placement: record.placement };
