@@ -79,4 +79,4 @@ export { RawJson } from "./link/raw-json.ts";
 export { createMemoryRecordStore, type LinkRecordStore } from "./link/record-store.ts";
 export { createUptimeWakeSource } from "./link/uptime-wake-source.ts";
 export type { WakeKind, WakeSource } from "./link/wake-source.ts";
-export { createWsDialler, type TlsTrust } from "./link/ws-dialler.ts";
+export { createWsDialler, type NodeDialOptions } from "./link/ws-dialler.ts";

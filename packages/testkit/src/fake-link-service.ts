@@ -43,6 +43,16 @@ export interface FakeDial {
   reset(): void;
 }
 
+/** A TLS handshake that has begun. */
+export interface FakeTlsHello {
+  /** The name the client asks for. */
+  readonly host: string;
+  /** Goes on with this certificate. */
+  proceed(kind?: CertificateKind): void;
+  /** Breaks the connection. */
+  reset(): void;
+}
+
 /** A one-shot. */
 export interface FakeRequest {
   readonly host: string;
@@ -60,8 +70,12 @@ export interface FakeRequest {
 export interface FakeLinkServiceOptions {
   /** Host of the endpoint. Default `moor.localhost`. */
   readonly base?: string;
+  /** Names in its certificate. Default: the base, and a wildcard under it. */
+  readonly names?: readonly string[];
   /** Whether it speaks TLS. Default true. */
   readonly isSecure?: boolean;
+  /** Whether every TLS handshake with a name waits until the test has said what becomes of it. Default false. */
+  readonly isTlsHeld?: boolean;
 }
 
 /** A running service. */
@@ -76,6 +90,8 @@ export interface FakeLinkService {
   readonly key: FakeServiceKey;
   /** Dials in order, each once. */
   readonly dials: Inbox<FakeDial>;
+  /** TLS handshakes in order, each once, if they are held. */
+  readonly tlsHellos: Inbox<FakeTlsHello>;
   /** One-shots in order, each once. */
   readonly requests: Inbox<FakeRequest>;
   /** Hosts of all dials so far. */
@@ -102,7 +118,7 @@ export function makeServiceKey(): FakeServiceKey {
 /** Starts a service on a free loopback port. */
 export async function startFakeLinkService(options: FakeLinkServiceOptions = {}): Promise<FakeLinkService> {
   const { base = "moor.localhost", isSecure = true } = options;
-  const state = new ServiceState(base, isSecure);
+  const state = new ServiceState(base, options);
   const port = await state.listen(0);
   return {
     base,
@@ -111,6 +127,7 @@ export async function startFakeLinkService(options: FakeLinkServiceOptions = {})
     certificates: state.certificates,
     key: state.key,
     dials: state.dials,
+    tlsHellos: state.tlsHellos,
     requests: state.requests,
     dialled: state.dialled,
     get tlsFailureCount() {
@@ -126,6 +143,7 @@ export async function startFakeLinkService(options: FakeLinkServiceOptions = {})
 class ServiceState {
   readonly key = makeServiceKey();
   readonly dials = new Inbox<FakeDial>("a dial");
+  readonly tlsHellos = new Inbox<FakeTlsHello>("a TLS handshake");
   readonly requests = new Inbox<FakeRequest>("a one-shot");
   readonly dialled: string[] = [];
   readonly kinds = new Map<string, CertificateKind>();
@@ -135,8 +153,12 @@ class ServiceState {
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
 
-  constructor(base: string, isSecure: boolean) {
-    this.certificates = isSecure ? makeLinkCertificates([base, `*.${base}`]) : undefined;
+  readonly #isTlsHeld: boolean;
+
+  constructor(base: string, options: FakeLinkServiceOptions) {
+    const { isSecure = true, isTlsHeld = false, names = [base, `*.${base}`] } = options;
+    this.certificates = isSecure ? makeLinkCertificates(names) : undefined;
+    this.#isTlsHeld = isTlsHeld;
   }
 
   async listen(port: number): Promise<number> {
@@ -180,7 +202,10 @@ class ServiceState {
     return createHttpsServer({
       ...certificates.get("good"),
       SNICallback: (host, done) => {
-        done(null, createSecureContext(certificates.get(this.kinds.get(host) ?? "good")));
+        const proceed = (kind: CertificateKind = this.kinds.get(host) ?? "good") =>
+          done(null, createSecureContext(certificates.get(kind)));
+        if (!this.#isTlsHeld) return proceed();
+        this.tlsHellos.put({ host, proceed, reset: () => done(new Error("reset by the test")) });
       },
     });
   }

@@ -36,7 +36,9 @@ export interface HelloOkWords {
   readonly by?: FakeServiceKey;
   /** Names this key, whoever signs. */
   readonly key?: string;
-  /** A signature of something else. */
+  /** Signs for a hello with this nonce. */
+  readonly clientNonce?: string;
+  /** One bit of the signature is wrong. */
   readonly isForged?: boolean;
 }
 
@@ -129,14 +131,14 @@ export class FakeLink {
   /** The text of a hello_ok for this dial. */
   async helloOkText(words: HelloOkWords = {}): Promise<string> {
     const hello = await this.hello();
-    const { by = this.#key, isForged = false, key = by.id, ...said } = words;
+    const { by = this.#key, isForged = false, key = by.id, clientNonce = hello.nonce, ...said } = words;
     generation += 1;
     const parts = { host: this.host, home: hello.home as string, generation: String(generation), ...said };
     const { host, home, next_key: nextKey } = parts;
-    const signed = { host, home, clientNonce: hello.nonce, generation: parts.generation, nextKey };
-    const sig = encodeBase64url(
-      sign(null, isForged ? Buffer.from("something else") : linkHelloOkBytes(signed), by.privateKey),
-    );
+    const signed = { host, home, clientNonce, generation: parts.generation, nextKey };
+    const signature = sign(null, linkHelloOkBytes(signed), by.privateKey);
+    if (isForged) signature[40] = (signature[40] ?? 0) ^ 1;
+    const sig = encodeBase64url(signature);
     return JSON.stringify({ t: "hello_ok", ...parts, key, sig });
   }
 

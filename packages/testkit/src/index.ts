@@ -61,6 +61,7 @@ export {
   type FakeLinkServiceOptions,
   type FakeRequest,
   type FakeServiceKey,
+  type FakeTlsHello,
 } from "./fake-link-service.ts";
 export {
   boxKeyOf,

@@ -75,6 +75,22 @@ export class VirtualRuntime implements Runtime {
     this.#nowMs = endMs;
   }
 
+  /** Moves time from timer to timer until `isDone`, and stands still there; `byMs` milliseconds at most. */
+  advanceUntil(byMs: number, isDone: () => boolean): void {
+    const endMs = this.#nowMs + byMs;
+    while (!isDone()) {
+      if (this.#fireNext(endMs)) continue;
+      this.#nowMs = endMs;
+      return;
+    }
+  }
+
+  /** The machine sleeps: time goes on by `byMs` milliseconds, and timers that came due meanwhile fire late, at its end. */
+  sleepThrough(byMs: number): void {
+    this.#nowMs += byMs;
+    this.advance(0);
+  }
+
   /** As `advance`, letting promise callbacks run after each timer and at the end. */
   async advanceAsync(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;

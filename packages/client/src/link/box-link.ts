@@ -84,6 +84,13 @@ export interface BoxLink {
   /** Belongs to no home from now on: ends the link and forgets the kept host (L18). */
   unlink(): void;
   /**
+   * Belongs to another home from now on, as `unlink` and then linked anew (L18).
+   *
+   * @param commandLog the other home's
+   * @throws ConfigError for what is no home id
+   */
+  relink(home: string, commandLog: CommandLog): void;
+  /**
    * Lets commands under way finish, then ends the link and what is left of them.
    *
    * @param graceMs time for running commands, milliseconds, default 0
@@ -103,7 +110,11 @@ export function createBoxLink(options: BoxLinkOptions, ports: BoxLinkPorts): Box
 class DrivenBoxLink implements BoxLink {
   readonly #runtime: Runtime;
   readonly #driver: LinkDriver;
-  readonly #commands: BoxCommands;
+  readonly #onCommand: CommandHandler;
+  readonly #roleOf: (home: string) => LinkRole;
+  /** The present home's last, those of homes before it. */
+  readonly #everyCommands: BoxCommands[] = [];
+  #commands: BoxCommands;
   #nowFrame: { readonly t: "now"; readonly data: string } | undefined;
   /** Counts links, so that an answer goes to the link that asked. */
   #linkCount = 0;
@@ -111,8 +122,10 @@ class DrivenBoxLink implements BoxLink {
   constructor(options: BoxLinkOptions, ports: BoxLinkPorts) {
     const { runtime, commandLog: log, onCommand } = ports;
     this.#runtime = runtime;
-    this.#commands = new BoxCommands({ runtime, log, onCommand });
+    this.#onCommand = onCommand;
+    this.#commands = this.#commandsOn(log);
     const caps = options.caps ?? [CAPABILITY_SHARD];
+    this.#roleOf = (home) => boxRole(parseHome(home), options.identity, caps);
     this.#driver = new LinkDriver(
       {
         endpoint: parseLinkEndpoint("--endpoint", options.endpoint),
@@ -121,7 +134,7 @@ class DrivenBoxLink implements BoxLink {
         keys: new ServiceKeys("--service-key", options.serviceKeys),
         store: ports.recordStore,
       },
-      boxRole(parseHome(options.home), options.identity, caps),
+      this.#roleOf(options.home),
       {
         runtime,
         dialler: ports.dialler ?? createWsDialler(),
@@ -144,7 +157,7 @@ class DrivenBoxLink implements BoxLink {
   }
 
   get inProgress(): number {
-    return this.#commands.inProgress;
+    return this.#everyCommands.reduce((sum, { inProgress }) => sum + inProgress, 0);
   }
 
   start(): void {
@@ -168,17 +181,33 @@ class DrivenBoxLink implements BoxLink {
     this.#driver.rehome(undefined);
   }
 
+  relink(home: string, commandLog: CommandLog): void {
+    const role = this.#roleOf(home);
+    // What runs for the old home ends by itself, and its answers have no link to go to.
+    this.#commands.refuse();
+    this.#commands = this.#commandsOn(commandLog);
+    this.#nowFrame = undefined;
+    this.#driver.rehome(role);
+  }
+
   async stop(graceMs = 0): Promise<void> {
     this.#commands.refuse();
     await this.#untilIdle(graceMs);
-    this.#commands.abortAll();
+    for (const commands of this.#everyCommands) commands.abortAll();
     await this.#untilIdle(ABORT_WAIT_MS);
     await this.#driver.stop();
   }
 
+  #commandsOn(log: CommandLog): BoxCommands {
+    const commands = new BoxCommands({ runtime: this.#runtime, log, onCommand: this.#onCommand });
+    this.#everyCommands.push(commands);
+    return commands;
+  }
+
   async #untilIdle(graceMs: number): Promise<void> {
     const grace = new AbortController();
-    await Promise.race([this.#commands.untilIdle(), sleep(this.#runtime, graceMs, grace.signal)]);
+    const idle = Promise.all(this.#everyCommands.map((commands) => commands.untilIdle()));
+    await Promise.race([idle, sleep(this.#runtime, graceMs, grace.signal)]);
     grace.abort();
   }
 

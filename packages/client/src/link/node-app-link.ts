@@ -13,33 +13,33 @@ import {
 import { verifyWithNode } from "./node-ed25519.ts";
 import { createNodeOneShotHttp } from "./node-one-shot-http.ts";
 import { createMemoryRecordStore } from "./record-store.ts";
-import { createWsDialler, type TlsTrust } from "./ws-dialler.ts";
+import { createWsDialler, type NodeDialOptions } from "./ws-dialler.ts";
 
 /**
  * An app's link on Node's sockets. Its record is in memory unless `ports` names a store.
  *
- * @param ports what to use instead, and certificates to trust
+ * @param ports what to use instead, and how hosts are reached
  * @throws ConfigError for options that cannot be used
  */
 export function createAppLink(
   options: AppLinkOptions,
   listeners: AppLinkListeners = {},
-  { ca, ...ports }: Partial<AppLinkPorts> & TlsTrust = {},
+  { ca, lookup, ...ports }: Partial<AppLinkPorts> & NodeDialOptions = {},
 ): AppLink {
-  const trust = ca === undefined ? {} : { ca };
+  const dial = { ...(ca !== undefined && { ca }), ...(lookup !== undefined && { lookup }) };
   return createAppLinkOn(
-    { ...nodePorts(ports.runtime ?? createNodeRuntime(), trust), ...ports },
+    { ...nodePorts(ports.runtime ?? createNodeRuntime(), dial), ...ports },
     options,
     listeners,
   );
 }
 
-function nodePorts(runtime: Runtime, trust: TlsTrust): AppLinkPorts {
+function nodePorts(runtime: Runtime, dial: NodeDialOptions): AppLinkPorts {
   return {
     runtime,
-    dialler: createWsDialler(trust),
+    dialler: createWsDialler(dial),
     verify: verifyWithNode,
-    http: createNodeOneShotHttp(runtime, trust),
+    http: createNodeOneShotHttp(runtime, dial),
     recordStore: createMemoryRecordStore(),
   };
 }

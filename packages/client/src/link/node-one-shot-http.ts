@@ -14,16 +14,20 @@ import type { FaultCategory } from "../http/fault-category.ts";
 import { lookupLoopbackFirst } from "./loopback-lookup.ts";
 import type { OneShotAnswer, OneShotHttp, OneShotRequest } from "./one-shot-http.ts";
 import { troubleOfCategory } from "./socket-fault.ts";
-import type { TlsTrust } from "./ws-dialler.ts";
+import type { NodeDialOptions } from "./ws-dialler.ts";
 
 /** One-shots on real sockets. */
-export function createNodeOneShotHttp(runtime: Runtime, { ca }: TlsTrust = {}): OneShotHttp {
+export function createNodeOneShotHttp(runtime: Runtime, { ca, lookup }: NodeDialOptions = {}): OneShotHttp {
   const agent = new Agent({
     allowH2: false,
     pipelining: 0,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { lookup: lookupLoopbackFirst, rejectUnauthorized: true, ...(ca !== undefined && { ca }) },
+    connect: {
+      lookup: lookup ?? lookupLoopbackFirst,
+      rejectUnauthorized: true,
+      ...(ca !== undefined && { ca }),
+    },
   });
   return {
     request: async (request, signal) => {

@@ -27,7 +27,8 @@ export class RecordKeeper {
   /** What the store holds as far as is known. */
   #storedText: string | undefined;
   #wantedText: string | undefined;
-  #writing: Promise<void> | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #isWriting = false;
   #hasWarned = false;
 
   constructor(store: LinkRecordStore, onWarning: (warning: RecordWarning) => void) {
@@ -57,7 +58,7 @@ export class RecordKeeper {
     const keys = learnedKeys.length === 0 ? [] : [KEYS_MEMBER + JSON.stringify(learnedKeys)];
     const unknownMembers = [...this.#unknownMembers, ...keys];
     this.#wantedText = encodeLinkRecord({ home, host, unknownMembers });
-    this.#writing ??= this.#write();
+    if (!this.#isWriting) this.#writing = this.#write();
   }
 
   /** Resolves when no write is under way. */
@@ -66,12 +67,13 @@ export class RecordKeeper {
   }
 
   async #write(): Promise<void> {
+    this.#isWriting = true;
     while (this.#wantedText !== undefined) {
       const text = this.#wantedText;
       this.#wantedText = undefined;
       if (text !== this.#storedText) await this.#save(text);
     }
-    this.#writing = undefined;
+    this.#isWriting = false;
   }
 
   async #save(text: string): Promise<void> {

@@ -4,6 +4,7 @@
 // I1  Certificates are always verified, whatever the environment says, against the host of the URL. I2  Nothing is
 //     followed, proxied or tried again. I3  A message over the limit is never assembled.
 
+import type { LookupFunction } from "node:net";
 import { LINK_FRAME_BYTES_MAX, type LinkTrouble } from "@moor/protocol";
 import { WebSocket, type ClientOptions, type RawData } from "ws";
 import { AGENT_VERSION } from "../agent-version.ts";
@@ -12,20 +13,22 @@ import type { LinkDialler, LinkSocket, SocketEnd, SocketSink } from "./link-sock
 import { lookupLoopbackFirst } from "./loopback-lookup.ts";
 import { socketFault } from "./socket-fault.ts";
 
-/** What links over TLS trust. */
-export interface TlsTrust {
+/** How Node reaches hosts, where that is not as usual. */
+export interface NodeDialOptions {
   /** PEM certificates to trust instead of Node's own list. */
   readonly ca?: string;
+  /** Where names lead. Default: names under `.localhost` to this machine, others where the resolver says. */
+  readonly lookup?: LookupFunction;
 }
 
 /** A dialler on real sockets. */
-export function createWsDialler({ ca }: TlsTrust = {}): LinkDialler {
+export function createWsDialler({ ca, lookup }: NodeDialOptions = {}): LinkDialler {
   const options = {
     followRedirects: false,
     perMessageDeflate: false,
     maxPayload: LINK_FRAME_BYTES_MAX,
     rejectUnauthorized: true,
-    lookup: lookupLoopbackFirst,
+    lookup: lookup ?? lookupLoopbackFirst,
     headers: { "User-Agent": `moor-link/${AGENT_VERSION}` },
     ...(ca !== undefined && { ca }),
   } as ClientOptions;

@@ -53,6 +53,9 @@ verifies(
     keeper.keep(HOME, undefined, []);
     await keeper.idle();
     expect(disk.journal).toEqual([]);
+    keeper.keep(HOME, "d.b.c", []);
+    await keeper.idle();
+    expect(await readFile(file, "utf8")).toContain('"host":"d.b.c"');
   },
 );
 
