@@ -1,11 +1,12 @@
 // `npm run demo`: a private MCP server is called through Moor, once, for everybody to see; then a fleet is, while its
-// tunnels move. Ends by itself, with exit code 0 only if every call was answered and executed once, progress came as it
+// tunnels move; then a box and an app follow their home. Ends by itself, with exit code 0 only if every call was answered and executed once, progress came as it
 // happened, and nothing is left behind.
 // `npm run demo -- --stay` leaves the first act's parts up until Ctrl-C and prints what a client needs.
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { parseFlags } from "../scripts/parse-flags.ts";
 import { playFleetAct } from "./fleet-act.ts";
+import { playHomeAct } from "./home-act.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
 import { setStage, type Stage } from "./stage.ts";
 
@@ -79,7 +80,10 @@ function assertNothing(leftovers: readonly string[]): void {
 let onSignal: () => void = () => process.exit(130);
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal());
 
-const flags = parseFlags("npm run demo [-- --stay]", { stay: { type: "boolean", default: false } });
+const flags = parseFlags("npm run demo [-- --stay] [--screenshot FILE]", {
+  stay: { type: "boolean", default: false },
+  screenshot: { type: "string" },
+});
 const narrator = createNarrator();
 try {
   narrator.chapter("Setting up: all of it on this machine, with ports that were free.");
@@ -99,6 +103,9 @@ try {
     narrator.chapter("Act two: a fleet of nodes, and tunnels that move while they are called.");
     assertNothing(await playFleetAct(narrator));
     narrator.say("The fleet and its database have ended, and nothing of them is left.");
+    narrator.chapter("Act three: a box and an app that follow their home, over a move and a restart.");
+    assertNothing(await playHomeAct(narrator, { screenshot: flags.screenshot }));
+    narrator.say("Page, box and node have ended, and nothing of them is left.");
   }
 } catch (error) {
   console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);

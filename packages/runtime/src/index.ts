@@ -1,5 +1,6 @@
-export { randomHex, sleep, type Runtime, type TimerHandle } from "./runtime.ts";
+export { sleep, type Runtime, type TimerHandle } from "./runtime.ts";
 export { createNodeRuntime } from "./node-runtime.ts";
+export { randomHex } from "./random-hex.ts";
 export { Secret } from "./secret.ts";
 export {
   createLogger,

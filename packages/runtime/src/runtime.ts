@@ -45,8 +45,3 @@ export function sleep(
     signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
-
-/** Random bytes as hexadecimal digits, two for each. */
-export function randomHex(runtime: Pick<Runtime, "randomBytes">, byteCount: number): string {
-  return Buffer.from(runtime.randomBytes(byteCount)).toString("hex");
-}
