@@ -1,38 +1,35 @@
-// A real browser with the app's page in it: Debian's Chromium, headless.
+// The app of the demo's third act: in a page of a real browser, Debian's Chromium, headless; in Node where there is none.
 //
-// I1  The browser trusts the demo's certificate by its public key and nothing else that it would not trust.
+// I1  The browser trusts the demo's certificate by its public key, and nothing else that it would not trust anyway.
 
 import { existsSync } from "node:fs";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { createAppLink } from "@moor/client";
+import { Secret } from "@moor/runtime";
+import { chromium } from "playwright-core";
+import { serveAppPage } from "./app-page-server.ts";
+import { startKeeper, type KeeperTally } from "./app-page/keeper.ts";
+import type { HomeStage } from "./home-stage.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 
-/** What the page has counted; the shape of `tally` in app-page/page.ts. */
-export interface PageTally {
-  readonly sent: number;
-  readonly answered: number;
-  readonly unknown: number;
-  readonly askedAgain: number;
-  /** Hosts it was online at, in order. */
-  readonly hosts: readonly string[];
-}
-
-/** The page in its browser. */
-export interface OpenPage {
-  tally(): Promise<PageTally>;
+/** An app at work. */
+export interface RunningApp {
+  readonly where: string;
+  tally(): Promise<KeeperTally>;
   stopSending(): Promise<void>;
+  /** A picture of it, if it can be seen. */
   screenshot(file: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why there can be no browser; undefined when there can. */
-export function browserMissing(): string | undefined {
-  return existsSync(CHROMIUM) ? undefined : "needs Chromium (apt-get install chromium)";
+/** Starts the app of a home. */
+export function startApp(stage: HomeStage): Promise<RunningApp> {
+  return existsSync(CHROMIUM) ? startInBrowser(stage) : startInNode(stage);
 }
 
-/** Opens `url`. `spkiHash` is the SHA-256 of the public key of the certificate to trust, base64. */
-export async function openPage(url: string, spkiHash: string): Promise<OpenPage> {
-  const browser: Browser = await chromium.launch({
+async function startInBrowser({ settings, spkiHash }: HomeStage): Promise<RunningApp> {
+  const page = await serveAppPage(settings);
+  const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
       "--no-sandbox",
@@ -42,17 +39,44 @@ export async function openPage(url: string, spkiHash: string): Promise<OpenPage>
       `--ignore-certificate-errors-spki-list=${spkiHash}`,
     ],
   });
+  const close = async () => {
+    await browser.close();
+    await page.close();
+  };
   try {
-    const page: Page = await browser.newPage({ viewport: { width: 720, height: 560 } });
-    await page.goto(url);
+    const view = await browser.newPage({ viewport: { width: 720, height: 560 } });
+    await view.goto(page.url);
+    await view.waitForFunction("globalThis.keeper !== undefined");
     return {
-      tally: () => page.evaluate<PageTally>("tally"),
-      stopSending: () => page.evaluate<void>("stopSending()"),
-      screenshot: async (file) => void (await page.screenshot({ path: file })),
-      close: () => browser.close(),
+      where: "in a browser page (Chromium)",
+      tally: () => view.evaluate<KeeperTally>("keeper.tally"),
+      stopSending: () => view.evaluate<void>("keeper.stopSending()"),
+      screenshot: async (file) => void (await view.screenshot({ path: file })),
+      close,
     };
   } catch (error) {
-    await browser.close();
+    await close();
     throw error;
   }
+}
+
+async function startInNode({ settings, ca }: HomeStage): Promise<RunningApp> {
+  const { endpoint, token, serviceKeys } = settings;
+  const options = { endpoint, token: new Secret(token), app: "keeper", serviceKeys };
+  let stop: () => Promise<void> = async () => {};
+  const keeper = startKeeper(
+    (listeners) => {
+      const link = createAppLink(options, listeners, { ca });
+      stop = () => link.stop();
+      return link;
+    },
+    { show: () => {}, note: () => {} },
+  );
+  return {
+    where: "in Node (there is no Chromium here for its page)",
+    tally: async () => structuredClone(keeper.tally),
+    stopSending: async () => keeper.stopSending(),
+    screenshot: async () => {},
+    close: () => stop(),
+  };
 }

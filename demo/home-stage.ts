@@ -26,6 +26,8 @@ export interface HomeStage {
     readonly token: string;
     readonly serviceKeys: readonly string[];
   };
+  /** Authority of its certificate, PEM. */
+  readonly ca: string;
   /** SHA-256 of the certificate's public key, base64. */
   readonly spkiHash: string;
   readonly box: RunningProcess;
@@ -98,6 +100,7 @@ export async function setHomeStage(narrator: Narrator): Promise<HomeStage> {
     return {
       endpoint,
       settings: { endpoint, token: token.token, serviceKeys: enrolled },
+      ca: certificates.ca,
       spkiHash: certificates.spkiHash,
       box,
       ledger: () => readFileSync(file("ledger"), "utf8").split("\n").filter(Boolean).map(Number),
@@ -152,7 +155,7 @@ async function startBox(endpoint: string, file: (name: string) => string): Promi
       `--exec='${process.execPath}' '${program}' '${file("ledger")}'`,
     ],
   });
-  await box.stderr.waitFor('"online"').catch(async (error: unknown) => {
+  await box.stderr.waitFor('"link-online"').catch(async (error: unknown) => {
     await box.kill();
     throw error;
   });

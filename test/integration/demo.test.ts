@@ -1,5 +1,6 @@
 // The demo, run as its reader runs it.
 
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { listProcessGroup, postgresMissing, startProcess } from "@moor/testkit";
@@ -18,10 +19,14 @@ test("the demo ends by itself with exit code 0, leaves nothing behind and shows 
   if (postgresMissing() === undefined) {
     expect(words).toMatch(/40 moves: [1-9]\d+ calls, 0 failed, 0 run twice, 0 progress notes lost/);
   } else expect(words).toContain("Left out:");
-  expect(output).not.toMatch(/moor_(agent|connector|operator)_/);
+  expect(words).toMatch(/[1-9]\d+ commands, [1-9]\d+ answered; .* The box acted [1-9]\d+ times, 0 twice/);
+  expect(words).toContain(
+    existsSync("/usr/bin/chromium") ? "in a browser page (Chromium)" : "in Node (there is no Chromium",
+  );
+  expect(output).not.toMatch(/moor_(agent|connector|operator|app)_/);
   expect(output.split("\n").filter((line) => line.length > 80)).toEqual([]);
   expect(await listProcessGroup(demo.pid)).toEqual([]);
-});
+}, 120_000);
 
 test("with --stay the demo prints a configuration that works until Ctrl-C", async () => {
   const demo = await startProcess({ args: [DEMO, "--stay"], label: "demo" });
