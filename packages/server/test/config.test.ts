@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { ConfigError, createNodeRuntime, createSilentLogger } from "@moor/runtime";
-import { createTempDir } from "@moor/testkit";
+import { createTempDir, verifies } from "@moor/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { configNodeOptions } from "../src/config/config-node-options.ts";
 import { configJsonSchema } from "../src/config/config-schema.ts";
@@ -262,6 +262,30 @@ test.each<[string, unknown, Given, string]>([
     {},
     'FILE: public.url: got "https://x/y"',
   ],
+  [
+    "a shard domain with an empty label",
+    { ...ALONE, shardDomain: "moor..example" },
+    {},
+    'FILE: shardDomain: got "moor..example"',
+  ],
+  [
+    "a public URL whose host ends with a dot",
+    { ...ALONE, public: { url: "https://moor.example." } },
+    {},
+    'FILE: public.url: got "https://moor.example."',
+  ],
+  [
+    "a shard whose host no client may be sent to",
+    { ...ALONE, shards: ["s-"] },
+    {},
+    'FILE: shards: got ["s-"], expected names that make hosts',
+  ],
+  [
+    "a shard whose host is too long for clients",
+    { ...ALONE, shards: ["s".repeat(60)], shardDomain: `${"x".repeat(63)}.example` },
+    {},
+    "FILE: shards: got",
+  ],
   ["no object", [], {}, "FILE: got JSON that is no object, expected a JSON object"],
   ["no JSON", `{"id": "${PASSWORD}" x`, {}, "FILE: got text that is no JSON"],
 ])("%s is refused by name, with what was got and what is expected", async (_what, content, given, said) => {
@@ -354,6 +378,26 @@ test("a node alone has no peers, and its shards are hosts of this machine", asyn
   expect(options.nodeSecret).toBeUndefined();
   expect(options.node.shards).toEqual([{ id: "s1", publicHost: "s1.moor.localhost" }]);
 });
+
+verifies(
+  "L4",
+  "the base host is the shard domain, else the public URL's host, an address too, else this machine's",
+  async () => {
+    const baseOf = async (more: object) => {
+      const { baseHost, node } = configNodeOptions(
+        (await load({ ...ALONE, ...more })).config,
+        surroundings(),
+      );
+      return [baseHost, node.shards[0]?.publicHost];
+    };
+    expect(await baseOf({})).toEqual(["moor.localhost", "s1.moor.localhost"]);
+    const url = "https://moor.example:8443";
+    expect(await baseOf({ public: { url } })).toEqual(["moor.example", "s1.moor.example"]);
+    const beside = { public: { url }, shardDomain: "shards.example" };
+    expect(await baseOf(beside)).toEqual(["shards.example", "s1.shards.example"]);
+    expect((await baseOf({ public: { url: "http://10.0.0.5:8080" } }))[0]).toBe("10.0.0.5");
+  },
+);
 
 test("secrets and certificates that cannot be used are refused before anything starts, without a part of them", async () => {
   const good = await fileWith(Buffer.alloc(32, 7).toString("base64url"));

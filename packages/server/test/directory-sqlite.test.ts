@@ -1,5 +1,6 @@
 // The embedded directory: the contract, and what is true of SQLite files only.
 
+import type { EventEmitter } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -15,8 +16,8 @@ import {
   type OpenDirectory,
   type SqliteDirectoryOptions,
 } from "../src/directory/sqlite-directory.ts";
-import { SqliteWriter, startWriterWorker } from "../src/directory/sqlite-writer.ts";
-import type { WriterSettings } from "../src/directory/sqlite-writing.ts";
+import { SqliteWriter, startWriterWorker, type WriterThread } from "../src/directory/sqlite-writer.ts";
+import type { WriterOrder, WriterSettings } from "../src/directory/sqlite-writing.ts";
 import {
   directoryContract,
   expectCode,
@@ -279,6 +280,41 @@ describe("the embedded directory", () => {
       level: "error",
       reason: expect.stringContaining("full"),
     });
+  });
+
+  test("a directory without a service key gets one at its opening, or at the registration where that was not possible", async () => {
+    await openIt();
+    await open?.directory.close();
+    const tampered = new DatabaseSync(join(temp.path, "moor.sqlite"));
+    tampered.exec("delete from service_keys");
+    tampered.close();
+    let isFull = true;
+    /** A writer whose disk has no room for the key. */
+    const startWorker = (settings: WriterSettings): WriterThread => {
+      const writer = writerWithoutThread(settings);
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      const post = (order: WriterOrder) => writer.postMessage(order);
+      const fail = () =>
+        (writer as unknown as EventEmitter).emit("message", {
+          kind: "batch",
+          outcome: { kind: "failed", reason: "disk full" },
+        });
+      const isMinting = (order: WriterOrder) =>
+        order.kind === "commit" && order.mutations.some(({ kind }) => kind === "mint-service-key");
+      return Object.assign(Object.create(writer) as WriterThread, {
+        postMessage: (order: WriterOrder) =>
+          void (isFull && isMinting(order) ? setImmediate(fail) : post(order)),
+      });
+    };
+    const runtime = new VirtualRuntime(9);
+    open = await openSqliteDirectory({ dir: temp.path, runtime, logger, startWorker });
+    expect(open.replica.serviceKeys()).toBeUndefined();
+    await expectCode(registerShards(open.directory, "s1"), "directory_unavailable");
+    isFull = false;
+    await registerShards(open.directory, "s1");
+    const made = open.replica.serviceKeys()?.active.id;
+    expect(made).toHaveLength(16);
+    expect((await reopen()).replica.serviceKeys()?.active.id).toBe(made);
   });
 
   test("after closing, changes say directory_unavailable; closing again is allowed", async () => {

@@ -27,9 +27,10 @@ function start() {
     }
   };
   const recordHomeSightings = async (sightings: readonly HomeSighting[]) => {
-    if (state.isDown) throw new Error("down");
-    batches.push(sightings);
+    const { isDown } = state;
     if (state.isSlow) await new Promise<void>((resolve) => void runtime.schedule(100, resolve));
+    if (isDown) throw new Error("down");
+    batches.push(sightings);
     show(sightings);
   };
   const logger = createSilentLogger();
@@ -105,6 +106,17 @@ test("what the directory does not take is held until it does, the newest word of
   recorder.noteBoxHello(home, true);
   state.isDown = false;
   await runtime.advanceAsync(2_000);
+  expect(batches).toEqual([[{ home, app: null, hasShard: true }]]);
+});
+
+test("a word said during a write that fails is newer than what that write held", async () => {
+  const { runtime, batches, state, recorder, home } = start();
+  [state.isDown, state.isSlow] = [true, true];
+  recorder.noteBoxHello(home, false);
+  await runtime.advanceAsync(50);
+  recorder.noteBoxHello(home, true);
+  state.isDown = false;
+  await runtime.advanceAsync(5_000);
   expect(batches).toEqual([[{ home, app: null, hasShard: true }]]);
 });
 

@@ -16,7 +16,7 @@ import { headFromRow } from "./mutation-batch.ts";
 import { ensureNodeSecret, NODE_SECRET_FILE } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
-import { ensureServiceKey } from "./operations/service-key-operations.ts";
+import { ensureServiceKeyAtOpening } from "./operations/service-key-operations.ts";
 import { commitOnPostgres } from "./postgres-batch.ts";
 import {
   assertPostgresUrl,
@@ -117,8 +117,7 @@ export async function openPostgresDirectory(options: PostgresDirectoryOptions): 
     const writer = createWriter(links.changes, feed, options);
     const store = new PostgresStore({ writer, links, feed, replica, release: () => folder.release() });
     const parts = new DirectoryParts({ store, replica, runtime, vault });
-    // Where the authority is away, the node's registration does it.
-    if (feed.health.kind === "current") await ensureServiceKey(parts);
+    if (feed.health.kind === "current") await ensureServiceKeyAtOpening(parts);
     return { directory: createDirectory(parts), replica };
   } catch (error) {
     for (const close of closers) await close();

@@ -13,7 +13,7 @@ import { LocalReplica } from "./local-replica.ts";
 import { ensureNodeSecret, NODE_SECRET_FILE } from "./node-secret.ts";
 import { createDirectory } from "./operations/create-directory.ts";
 import { DirectoryParts } from "./operations/directory-parts.ts";
-import { ensureServiceKey } from "./operations/service-key-operations.ts";
+import { ensureServiceKeyAtOpening } from "./operations/service-key-operations.ts";
 import {
   assertResidencyName,
   assertSameResidency,
@@ -90,7 +90,7 @@ export async function openSqliteDirectory(options: SqliteDirectoryOptions): Prom
     if (bare !== undefined) await writer.commit(bare);
     const store = new SqliteStore({ writer, feed, replica, db, release: () => folder.release() });
     const parts = new DirectoryParts({ store, replica, runtime, vault });
-    if (feed.health.kind === "current") await ensureServiceKey(parts);
+    await ensureServiceKeyAtOpening(parts);
     return { directory: createDirectory(parts), replica };
   } catch (error) {
     await writer.close(() => replica?.close());

@@ -3,7 +3,7 @@
 // Spec: L28, L29.   I1  A private half is sealed before it leaves this file.
 
 import { ProtocolError } from "@moor/protocol";
-import type { Directory } from "../directory.ts";
+import { isDirectoryAway, type Directory } from "../directory.ts";
 import { assertOrder } from "../order-input.ts";
 import { mintServiceKey } from "../service-keys.ts";
 import type { DirectoryParts } from "./directory-parts.ts";
@@ -29,10 +29,19 @@ export function serviceKeyOperations(parts: DirectoryParts): ServiceKeyOperation
   };
 }
 
-/** Makes the first service key of a directory that was founded before there were any. */
+/** Makes the first service key of a directory that was founded before there were any. Rejects as every change does. */
 export async function ensureServiceKey(parts: DirectoryParts): Promise<void> {
   if (parts.replica.listServiceKeys().length > 0) return;
   await parts.change({ kind: "mint-service-key", key: newKey(parts) });
+}
+
+/** The same as a directory is opened; where that cannot be changed now, the node's registration will. */
+export async function ensureServiceKeyAtOpening(parts: DirectoryParts): Promise<void> {
+  try {
+    await ensureServiceKey(parts);
+  } catch (error) {
+    if (!isDirectoryAway(error)) throw error;
+  }
 }
 
 function newKey({ replica, vault, runtime }: DirectoryParts) {
