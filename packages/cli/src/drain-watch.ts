@@ -51,7 +51,7 @@ export async function watchRestart(restart: Restart, watch: DrainWatch): Promise
   for (;;) {
     const sight = await look(restart, watch);
     progress.show(sightText(restart, sight), sight.kind);
-    if (sight.kind === "back" && (sight.report === undefined || sight.report.state === "done")) {
+    if (sight.kind === "back" && (sight.report === undefined || sight.report.state !== "watching")) {
       progress.end();
       return sight.report;
     }

@@ -11,7 +11,7 @@ import { ensureNodeSecret, NODE_SECRET_FILE } from "./directory/node-secret.ts";
 import { openDirectory, type DirectoryLocation } from "./directory/open-directory.ts";
 import type { OpenDirectory } from "./directory/sqlite-directory.ts";
 import { directoryKnowledge } from "./directory-knowledge.ts";
-import { createDrainDesk } from "./drains/drain-desk.ts";
+import { askMarks, createDrainDesk } from "./drains/drain-desk.ts";
 import { NO_LINKS } from "./drains/link-drain-port.ts";
 import { NodeDrain, type LeaveOrder } from "./drains/node-drain.ts";
 import { replyHealth } from "./entry/public-routes.ts";
@@ -43,7 +43,7 @@ import type { EntryId } from "./peer/peer-link.ts";
 import { encodeTopology } from "./peer/topology-message.ts";
 import type { Peer } from "./peer/transport/peer-network.ts";
 import { listenerUrl, openPublicListener, type PublicListener } from "./public-listener.ts";
-import { CLOSE_GRACE_MS, RETRY_AFTER_S } from "./server-limits.ts";
+import { CLOSE_GRACE_MS, PRESENCE_HOLD_MS, RETRY_AFTER_S } from "./server-limits.ts";
 
 /** Starts a node on its directory. Throws ConfigError for what cannot be bound, opened or used. */
 export async function startDirectoryNode(
@@ -303,6 +303,10 @@ class DirectoryNode {
       links: () => this.#links?.table.drain ?? NO_LINKS,
       isServedMeanwhile: () => this.#isAnotherEntryInReach(),
       isPortQueued: publicFd !== undefined,
+      askOthers: (salt, marks) => {
+        const nodes = this.#network?.reachable() ?? [];
+        return askMarks(nodes, (nodeId, head) => this.#core.reach.ask(nodeId, head), salt, marks);
+      },
       busyMs: () => performance.eventLoopUtilization().active,
       runtime,
       logger,
@@ -335,6 +339,7 @@ class DirectoryNode {
         ...this.#drains.handlers,
       },
       linkWatch: this.#drain,
+      presenceHoldMs: () => Math.max(PRESENCE_HOLD_MS, this.#drain.returningMs),
       createLinks: (core) => {
         this.#links = this.#createLinks(core, knowledge);
         return this.#links.table;

@@ -4,14 +4,15 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isProtocolError } from "@moor/protocol";
 import { createLogger, createSilentLogger } from "@moor/runtime";
-import { createTempDir, VirtualRuntime, verifies } from "@moor/testkit";
+import { createTempDir, settle, VirtualRuntime, verifies } from "@moor/testkit";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { ShardId } from "../src/directory/records.ts";
-import { createDrainDesk, type DrainOrder } from "../src/drains/drain-desk.ts";
+import { askMarks, createDrainDesk, type DrainOrder } from "../src/drains/drain-desk.ts";
 import { DRAIN_NOTE_FILE, NOTED_MAX, readDrainNote } from "../src/drains/drain-note.ts";
 import type { DrainForecast, DrainReport } from "../src/drains/drain-report.ts";
 import type { LinkedClient } from "../src/drains/link-drain-port.ts";
-import { NodeDrain } from "../src/drains/node-drain.ts";
+import { NodeDrain, type NodeDrainOptions } from "../src/drains/node-drain.ts";
+import { findMarks } from "../src/drains/linked-marks.ts";
 import { MISSING_MS } from "../src/drains/return-watch.ts";
 import type { RawHead } from "../src/peer/peer-messages.ts";
 import type { Peer } from "../src/peer/transport/peer-network.ts";
@@ -35,7 +36,11 @@ const logger = createLogger({
 const logged = (event: string) => lines.filter((line) => line["event"] === event);
 
 /** A process of the node, from `runtime` on. */
-function startProcess(runtime: VirtualRuntime, links: FakeLinks, more: { isServedMeanwhile?: boolean } = {}) {
+function startProcess(
+  runtime: VirtualRuntime,
+  links: FakeLinks,
+  more: { isServedMeanwhile?: boolean; askOthers?: NodeDrainOptions["askOthers"] } = {},
+) {
   return new NodeDrain({
     node: "n1",
     shards: ["s1", "s2"],
@@ -43,6 +48,7 @@ function startProcess(runtime: VirtualRuntime, links: FakeLinks, more: { isServe
     links: () => links,
     isServedMeanwhile: () => more.isServedMeanwhile ?? false,
     isPortQueued: false,
+    askOthers: more.askOthers ?? (async () => []),
     busyMs: () => 0,
     runtime,
     logger,
@@ -73,6 +79,7 @@ verifies(
 
     const next = startProcess(runtime, new FakeLinks(runtime, 0));
     next.ready();
+    expect(next.returningMs).toBe(5_000 + 1_000 - 300 - 25);
     expect(next.report()).toMatchObject({
       state: "watching",
       links: 11,
@@ -88,7 +95,7 @@ verifies(
     runtime.advance(2_000);
     next.linkVerified(app);
     expect(logged("drain-report")).toEqual([]);
-    runtime.advance(MISSING_MS);
+    await runtime.advanceAsync(MISSING_MS);
     const report = next.report();
     expect(report).toMatchObject<Partial<DrainReport>>({
       state: "done",
@@ -170,6 +177,29 @@ test.each([["nothing"], ["{}"], ['{"v":2}'], ["not JSON"]])(
   },
 );
 
+test("clients whose homes live elsewhere are asked for at the other nodes, by marks alone", async () => {
+  const runtime = new VirtualRuntime(1);
+  await leave(runtime, startProcess(runtime, new FakeLinks(runtime, 10)));
+  const other = new FakeLinks(runtime, 6);
+  const asked: number[] = [];
+  const next = startProcess(runtime, new FakeLinks(runtime, 0), {
+    askOthers: async (salt, marks) => {
+      asked.push(marks.length);
+      return findMarks(other.clients(), salt, marks, runtime);
+    },
+  });
+  next.ready();
+  for (const at of [7, 8]) next.linkVerified(box(at));
+  await runtime.advanceAsync(10_000);
+  expect(asked).toEqual([8]);
+  expect(next.report()).toMatchObject({ state: "watching", back: 2, elsewhere: 6, never: 2 });
+  other.add(box(6));
+  other.add(box(9));
+  await runtime.advanceAsync(MISSING_MS);
+  expect(asked).toEqual([8, 2]);
+  expect(next.report()).toMatchObject({ state: "done", back: 2, elsewhere: 8, never: 0 });
+});
+
 test("a drain that begins before the last one's report is due ends that report", async () => {
   const runtime = new VirtualRuntime(1);
   await leave(runtime, startProcess(runtime, new FakeLinks(runtime, 5)));
@@ -177,7 +207,7 @@ test("a drain that begins before the last one's report is due ends that report",
   next.ready();
   next.linkVerified(box(0));
   await leave(runtime, next);
-  expect(logged("drain-report")).toMatchObject([{ links: 5, back: 1, never: 4 }]);
+  expect(logged("drain-report")).toMatchObject([{ links: 5, back: 1, never: 0, unknown: 4 }]);
   expect(readDrainNote(dataDir)?.links).toBe(2);
 });
 
@@ -219,6 +249,7 @@ function createDesks() {
           return forecast;
         },
         report: () => state.report,
+        linkedHere: async (salt, marks) => marks.filter((mark) => mark === `${salt}-${selfNode}`),
       },
       nodeOf: (shard) => nodes[shard],
       ask: async (node, head) => {
@@ -233,7 +264,14 @@ function createDesks() {
     });
   desks["a"] = create("a");
   desks["b"] = create("b");
-  return { a: desks["a"].desk, b: desks["b"].desk, orders, state, forecast, report };
+  const ask = async (node: string, head: RawHead) => {
+    const replies: RawHead[] = [];
+    const handler = desks[node]?.handlers[String(head["t"])];
+    handler?.(undefined as unknown as Peer, { head }, (reply) => replies.push(reply));
+    await settle();
+    return replies[0] === undefined ? undefined : { head: replies[0] };
+  };
+  return { a: desks["a"].desk, b: desks["b"].desk, ask, orders, state, forecast, report };
 }
 
 async function refusalOf(promise: Promise<unknown>): Promise<string> {
@@ -276,4 +314,11 @@ test("a report is the shard's node's, asked at any node; one that does not exist
   state.report = undefined;
   expect(await refusalOf(a.report(ORDER.shard))).toBe("not_found");
   expect(await refusalOf(b.report(ORDER.shard))).toBe("not_found");
+});
+
+test("every node is asked for the marks it knows; one that does not answer knows of none", async () => {
+  const { ask } = createDesks();
+  const marks = ["salt-a", "salt-b", "salt-c"];
+  expect(await askMarks(["a", "b", "gone"], ask, "salt", marks)).toEqual(["salt-a", "salt-b"]);
+  expect(await askMarks(["a"], async () => ({ head: { marks: "broken" } }), "salt", marks)).toEqual([]);
 });

@@ -34,7 +34,7 @@ export interface DrainDesk {
 
 export interface DrainDeskOptions {
   readonly selfNode: string;
-  readonly drain: Pick<NodeDrain, "order" | "foretell" | "report">;
+  readonly drain: Pick<NodeDrain, "order" | "foretell" | "report" | "linkedHere">;
   /** The node that runs a shard: empty = none, undefined = there is no such shard. */
   readonly nodeOf: (shard: ShardId) => string | undefined;
   readonly ask: (nodeId: string, head: RawHead) => Promise<Reply>;
@@ -70,8 +70,27 @@ export function createDrainDesk(options: DrainDeskOptions): {
       },
       "drain-report": (_peer, _message, reply) =>
         reply({ t: "drain-report-reply", report: drain.report() ?? null }),
+      "drain-seen": (_peer, { head }, reply) => {
+        const linked = drain.linkedHere(read.text(head, "salt"), read.texts(head, "marks"));
+        void linked.then((marks) => reply({ t: "drain-seen-reply", marks }));
+      },
     },
   };
+}
+
+/** Asks these nodes which of `marks` are of clients linked there now; who does not answer knows of none. Never rejects. */
+export async function askMarks(
+  nodes: readonly string[],
+  ask: (nodeId: string, head: RawHead) => Promise<Reply>,
+  salt: string,
+  marks: readonly string[],
+): Promise<readonly string[]> {
+  if (marks.length === 0) return [];
+  const replies = await Promise.all(nodes.map((node) => ask(node, { t: "drain-seen", salt, marks })));
+  return replies.flatMap((reply) => {
+    const seen = reply?.head["marks"];
+    return Array.isArray(seen) ? seen.filter((mark) => typeof mark === "string") : [];
+  });
 }
 
 function carryOut({ drain, logger }: DrainDeskOptions, order: DrainOrder): DrainForecast {

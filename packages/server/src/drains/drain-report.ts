@@ -8,8 +8,11 @@ import type { DrainNote } from "./drain-note.ts";
 import type { ReturnCounts, ReturnWatch } from "./return-watch.ts";
 import type { SpreadPlan } from "./spread-plan.ts";
 
-/** `closing`: links are being closed. `watching`: the next process counts. `done`: nobody is waited for any more. */
-export type DrainState = "closing" | "watching" | "done";
+/**
+ * `closing`: links are being closed. `watching`: the next process counts. `done`: nobody is waited for any more.
+ * `cut-short`: the node left again before that.
+ */
+export type DrainState = "closing" | "watching" | "done" | "cut-short";
 
 /** A report. Counts, and milliseconds since the first close; null = not known (yet). */
 export interface DrainReport {
@@ -31,7 +34,7 @@ export interface DrainReport {
   readonly elsewhere: number;
   /** Not back when the watch ended; while it goes on: not back yet. */
   readonly never: number;
-  /** Beyond what the note tells of. */
+  /** Beyond what the note tells of, and not back when the watch was cut short. */
   readonly unknown: number;
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
@@ -82,8 +85,8 @@ export function drainReport(
     back,
     back_within_spread: backWithinSpread,
     elsewhere,
-    never: missing,
-    unknown: Math.max(0, note.links - noted),
+    never: state === "cut-short" ? 0 : missing,
+    unknown: Math.max(0, note.links - noted) + (state === "cut-short" ? missing : 0),
     p50_ms: roundedOrNull(p50Ms),
     p95_ms: roundedOrNull(p95Ms),
     max_ms: roundedOrNull(maxMs),

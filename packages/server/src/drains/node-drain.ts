@@ -1,21 +1,17 @@
 // A node's drain over two processes: the one that leaves plans, closes and notes; the next one counts who came back.
 //
 // Spec: L24; design "Drains and restarts".
-// I1  A note is written before the first link is closed, and deleted when its report is logged.
-// I2  A report is logged once for each drain, at the latest MISSING_MS after its spread, or when the next drain begins.
+// I1  A note is written before the first link is closed; what the next process makes of it is return-report.ts.
+// I2  At most one drain is watched: a node that leaves ends the report on the drain before.
 
-import { randomHex, type Logger, type Runtime, type TimerHandle } from "@moor/runtime";
-import { deleteDrainNote, markClients, readDrainNote, writeDrainNote, type DrainNote } from "./drain-note.ts";
-import {
-  downMsOf,
-  drainForecast,
-  drainReport,
-  reportFields,
-  type DrainForecast,
-  type DrainReport,
-} from "./drain-report.ts";
+import { randomHex, type Logger, type Runtime } from "@moor/runtime";
+import type { CloseCounts } from "./close-links.ts";
+import { markClients, readDrainNote, writeDrainNote, type DrainNote } from "./drain-note.ts";
+import { drainForecast, drainReport, type DrainForecast, type DrainReport } from "./drain-report.ts";
 import { HandshakeMeter } from "./handshake-meter.ts";
 import type { LinkDrainPort, LinkedClient, LinkWatch } from "./link-drain-port.ts";
+import { findMarks } from "./linked-marks.ts";
+import { ReturnReport } from "./return-report.ts";
 import { ReturnWatch } from "./return-watch.ts";
 import { runDrain, type PortFate } from "./run-drain.ts";
 import { planEndMs, planSpread, type SpreadPlan } from "./spread-plan.ts";
@@ -33,6 +29,8 @@ export interface NodeDrainOptions {
   readonly isServedMeanwhile: () => boolean;
   /** Whether the public port is an inherited socket, whose queue outlives this process. */
   readonly isPortQueued: boolean;
+  /** Which of these marks, made with `salt`, are of clients linked to another node now. Never rejects. */
+  readonly askOthers: (salt: string, marks: readonly string[]) => Promise<readonly string[]>;
   /** Time the event loop was busy. Milliseconds, never falling. */
   readonly busyMs: () => number;
   readonly runtime: Runtime;
@@ -59,22 +57,24 @@ export class NodeDrain implements LinkWatch {
   readonly meter: HandshakeMeter;
   readonly #options: NodeDrainOptions;
   readonly #ordered = Promise.withResolvers<void>();
+  readonly #before: ReturnReport | undefined;
   #spreadMs: number | undefined;
-  #isLeaving = false;
+  /** Who has left with this process's own drain. */
+  #leaving: ReturnWatch | undefined;
   #gapMs = GAP_MS_AT_FIRST;
-  #watch: ReturnWatch | undefined;
-  #downMs: number | undefined;
   #report: DrainReport | undefined;
-  #timer: TimerHandle | undefined;
 
   constructor(options: NodeDrainOptions) {
     this.#options = options;
-    const { runtime, busyMs, dataDir } = options;
+    const { runtime, busyMs, dataDir, shards, askOthers, logger } = options;
     this.meter = new HandshakeMeter({ runtime, busyMs });
     const note = readDrainNote(dataDir);
     if (note === undefined) return;
     if (note.isMeasured) this.meter.recall(note.acceptRate);
-    this.#watch = new ReturnWatch(note, runtime);
+    const onDone = (report: DrainReport) => {
+      this.#report = report;
+    };
+    this.#before = new ReturnReport({ note, shards, dataDir, askOthers, onDone, runtime, logger });
   }
 
   /** Resolves when an operator has ordered this node to leave. */
@@ -84,21 +84,23 @@ export class NodeDrain implements LinkWatch {
 
   /** The node serves: from now on who is missing is waited for. */
   ready(): void {
-    const watch = this.#watch;
-    if (watch === undefined) return;
-    this.#downMs = downMsOf(watch.note, this.#options.runtime.wallMs());
-    this.#gapMs = this.#downMs ?? this.#gapMs;
-    const waitMs = watch.isComplete ? 0 : watch.remainingMs;
-    this.#timer = this.#options.runtime.schedule(waitMs, () => this.#finishReport());
+    this.#before?.start();
+    this.#gapMs = this.#before?.downMs ?? this.#gapMs;
+  }
+
+  /** How long boxes of the last drain may take to be back, from now on. Milliseconds, 0 when none is expected. */
+  get returningMs(): number {
+    return this.#before?.returningMs ?? 0;
   }
 
   linkVerified(client: LinkedClient): void {
     this.meter.noteHandshake();
-    this.#came(client, "here");
+    this.#before?.came(client, "here");
   }
 
   linkedElsewhere(client: LinkedClient): void {
-    this.#came(client, "elsewhere");
+    this.#before?.came(client, "elsewhere");
+    this.#leaving?.came(client, "elsewhere");
   }
 
   /** What a drain would do now. */
@@ -124,18 +126,22 @@ export class NodeDrain implements LinkWatch {
 
   /** The report of the newest drain, if this process knows of one. */
   report(): DrainReport | undefined {
-    if (this.#report !== undefined || this.#watch === undefined) return this.#report;
-    const state = this.#isLeaving ? "closing" : "watching";
-    return drainReport(state, this.#watch, this.#options.shards, this.#downMs);
+    if (this.#leaving !== undefined) {
+      return drainReport("closing", this.#leaving, this.#options.shards, undefined);
+    }
+    return this.#report ?? this.#before?.current();
+  }
+
+  /** Which of these marks, made with another node's salt, are of clients linked here. */
+  async linkedHere(salt: string, marks: readonly string[]): Promise<readonly string[]> {
+    return findMarks(this.#options.links().clients(), salt, marks, this.#options.runtime);
   }
 
   /** Drains this node. Resolves when it holds neither call nor link. */
   async leave({ graceMs, isTakenOver = false, hurry }: LeaveOrder, parts: LeavingParts): Promise<void> {
     const { links, isServedMeanwhile, runtime, logger } = this.#options;
-    if (this.#watch !== undefined) this.#finishReport();
-    this.#isLeaving = true;
+    this.#before?.cutShort();
     const port: PortFate = isTakenOver ? "taken-over" : this.#options.isPortQueued ? "queued" : "closed";
-    let watch: ReturnWatch | undefined;
     const counts = await runDrain({
       ...parts,
       port,
@@ -143,7 +149,7 @@ export class NodeDrain implements LinkWatch {
       links: links(),
       plan: () => {
         const plan = this.#plan(this.#spreadMs);
-        watch = this.#note(plan);
+        this.#leaving = this.#note(plan);
         const { spreadMs, waves } = plan;
         logger.info("drain-links", { links: plan.links, spreadMs, waves: waves.length, port });
         return plan;
@@ -152,12 +158,12 @@ export class NodeDrain implements LinkWatch {
       runtime,
       hurry: hurry ?? new AbortController().signal,
     });
-    if (watch !== undefined) this.#noteEnd(watch, counts);
+    if (this.#leaving !== undefined) this.#noteEnd(this.#leaving, counts);
   }
 
-  /** Forgets its timer; a note that was not reported stays for the next process. */
+  /** Stops its timers; a note that was not reported stays for the next process. */
   close(): void {
-    this.#options.runtime.cancel(this.#timer);
+    this.#before?.close();
   }
 
   #plan(spreadMs: number | undefined): SpreadPlan {
@@ -194,19 +200,18 @@ export class NodeDrain implements LinkWatch {
       },
       runtime,
     );
-    this.#watch = watch;
-    this.#report = undefined;
     this.#write(watch.note);
     return watch;
   }
 
-  #noteEnd(watch: ReturnWatch, counts: { readonly closed: number; readonly destroyed: number }): void {
+  #noteEnd(watch: ReturnWatch, { closed, destroyed }: CloseCounts): void {
     const { runtime, logger } = this.#options;
-    logger.info("drain-links-closed", counts);
+    logger.info("drain-links-closed", { closed, destroyed });
     const { elsewhere } = watch.counts();
     this.#write({
       ...watch.note,
-      ...counts,
+      closed,
+      destroyed,
       closedAtMs: runtime.wallMs(),
       marks: watch.missingMarks(),
       elsewhere,
@@ -220,25 +225,5 @@ export class NodeDrain implements LinkWatch {
       // Nobody waits for a report as for a restart.
       this.#options.logger.warn("drain-not-noted");
     }
-  }
-
-  #came(client: LinkedClient, where: "here" | "elsewhere"): void {
-    const watch = this.#watch;
-    if (watch === undefined) return;
-    watch.came(client, where);
-    if (watch.isComplete && this.#timer !== undefined) this.#finishReport();
-  }
-
-  /** Logs what became of a drain and forgets its note (I2). */
-  #finishReport(): void {
-    const { shards, dataDir, runtime, logger } = this.#options;
-    const watch = this.#watch;
-    if (watch === undefined) return;
-    runtime.cancel(this.#timer);
-    this.#timer = undefined;
-    this.#watch = undefined;
-    this.#report = drainReport("done", watch, shards, this.#downMs);
-    logger.info("drain-report", reportFields(this.#report));
-    deleteDrainNote(dataDir);
   }
 }

@@ -51,13 +51,12 @@ export class ReturnWatch {
 
   /** A client is linked again. */
   came(client: LinkedClient, where: "here" | "elsewhere"): void {
-    const mark = markOf(this.note.salt, client);
-    const left = this.#missing.get(mark);
-    if (left === undefined) return;
-    if (left > 1) this.#missing.set(mark, left - 1);
-    else this.#missing.delete(mark);
-    if (where === "here") this.#backMs.push(this.#sinceStartMs());
-    else this.#elsewhere += 1;
+    this.#take(markOf(this.note.salt, client), where);
+  }
+
+  /** Clients with these marks are linked to another node. */
+  seenElsewhere(marks: readonly string[]): void {
+    for (const mark of marks) this.#take(mark, "elsewhere");
   }
 
   /** Whether nobody is missing. */
@@ -68,6 +67,11 @@ export class ReturnWatch {
   /** How long somebody who is missing is still waited for. Milliseconds, 0 when that is over. */
   get remainingMs(): number {
     return Math.max(0, this.note.endMs + MISSING_MS - this.#sinceStartMs());
+  }
+
+  /** Time in which clients that do as they are told still come back. Milliseconds, 0 when it is over. */
+  get spreadLeftMs(): number {
+    return Math.max(0, this.note.endMs - this.#sinceStartMs());
   }
 
   /** Marks of those not seen yet. */
@@ -89,6 +93,15 @@ export class ReturnWatch {
       p95Ms: quantile(0.95),
       maxMs: sorted.at(-1),
     };
+  }
+
+  #take(mark: string, where: "here" | "elsewhere"): void {
+    const left = this.#missing.get(mark);
+    if (left === undefined) return;
+    if (left > 1) this.#missing.set(mark, left - 1);
+    else this.#missing.delete(mark);
+    if (where === "here") this.#backMs.push(this.#sinceStartMs());
+    else this.#elsewhere += 1;
   }
 
   #sinceStartMs(): number {
