@@ -96,7 +96,8 @@ const TRANSITIONS: {
     lost: ignore,
     woke: ignore,
     "network-changed": ignore,
-    rehomed: (state, { home }) => ignore({ ...state, home }),
+    rehomed: (state, event) =>
+      event.home === undefined ? rehome(state, event) : ignore({ ...state, home: event.home }),
   },
   unlinked: {
     started: ignore,
