@@ -444,3 +444,13 @@ describe("a shard that does not own the home", () => {
     expect(stage.homes.size).toBe(0);
   });
 });
+
+test("a table that is closed leaves no timer, whether its entries part from it before or after", () => {
+  const stage = new HomeStage();
+  stage.box(stage.far);
+  stage.submit("c1");
+  stage.homes.entryAway(stage.near.entry);
+  stage.homes.close();
+  stage.homes.entryAway(stage.far.entry);
+  expect(stage.runtime.pendingCount).toBe(0);
+});

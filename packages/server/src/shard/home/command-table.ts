@@ -85,6 +85,11 @@ export class CommandTable {
     return this.#commands.size === 0 && this.#results.size === 0;
   }
 
+  /** Ends every timer. Commands are left as they are: their entries end them. */
+  close(): void {
+    for (const { timer } of this.#commands.values()) this.#context.runtime.cancel(timer);
+  }
+
   submit(command: SubmittedCommand): void {
     const waiter = { ...waiterOf(command), deadlineAtMs: this.#nowMs() + command.remainingMs };
     const open = this.#commands.get(command.id);

@@ -214,8 +214,10 @@ export class HomeState {
     this.#commands.sweep();
   }
 
+  /** Ends every timer. */
   close(): void {
     this.#presence.close();
+    this.#commands.close();
   }
 
   #registerApp(link: RegisteredLink): boolean {

@@ -69,6 +69,8 @@ export class HomeTable implements HomeShardPort {
   /** When a home was last forgotten: of one without a state nothing older is known. */
   #forgottenAtMs = Number.NEGATIVE_INFINITY;
   #sweepTimer: TimerHandle | undefined;
+  readonly #awayTimers = new Set<TimerHandle>();
+  #isClosed = false;
 
   constructor(options: HomeTableOptions) {
     const { entries, startRevision, budget, metrics, timeline, runtime, logger } = options;
@@ -136,10 +138,13 @@ export class HomeTable implements HomeShardPort {
 
   /** An entry cannot be reached: it may come back. */
   entryAway(entry: EntryId): void {
+    if (this.#isClosed) return;
     for (const state of this.#homes.values()) state.entryAway(entry);
-    this.#options.runtime.schedule(LINK_AWAY_MS, () => {
+    const timer = this.#options.runtime.schedule(LINK_AWAY_MS, () => {
+      this.#awayTimers.delete(timer);
       for (const state of this.#homes.values()) state.dropAway(entry);
     });
+    this.#awayTimers.add(timer);
   }
 
   /** An entry is gone for good. */
@@ -199,9 +204,11 @@ export class HomeTable implements HomeShardPort {
     return this.#homes.size;
   }
 
-  /** Stops the sweep. Homes are left as they are. */
+  /** Ends every timer; a node whose peers part from it afterwards waits for none of them. Homes are left as they are. */
   close(): void {
+    this.#isClosed = true;
     this.#options.runtime.cancel(this.#sweepTimer);
+    for (const timer of this.#awayTimers) this.#options.runtime.cancel(timer);
     for (const state of this.#homes.values()) state.close();
   }
 
