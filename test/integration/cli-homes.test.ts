@@ -166,14 +166,25 @@ test("service keys rotate by command", async () => {
   ]);
 });
 
-verifies("L28", "an enrolment code is printed with its end, and no log line has it", async () => {
-  await json("home", "create", "boxed");
-  const { code, expiresAt, home } = await json("home", "enroll", "boxed");
-  expect([home, code]).toEqual(["boxed", expect.stringMatching(/^[0-9A-Z]{4}-[0-9A-Z]{8}-[0-9A-Z]{8}$/)]);
-  const minutes = (new Date(String(expiresAt)).getTime() - Date.now()) / 60_000;
-  expect(minutes).toBeGreaterThan(9);
-  expect(minutes).toBeLessThan(11);
-  const logs = dev.process.stderr.text();
-  expect(logs).toContain("enrolment-created");
-  for (const group of String(code).split("-").slice(1)) expect(logs).not.toContain(group);
-});
+verifies(
+  "L28",
+  "an enrolment code is printed with its end, works once at the service, and no log line has it",
+  async () => {
+    await json("home", "create", "boxed");
+    const { code, expiresAt, home } = await json("home", "enroll", "boxed");
+    expect([home, code]).toEqual(["boxed", expect.stringMatching(/^[0-9A-Z]{4}-[0-9A-Z]{8}-[0-9A-Z]{8}$/)]);
+    const minutes = (new Date(String(expiresAt)).getTime() - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(9);
+    expect(minutes).toBeLessThan(11);
+    const publicKey = Buffer.alloc(32, 9).toString("base64url");
+    const redeem = () =>
+      fetch(`${dev.endpoint}/v1/enroll`, { method: "POST", body: JSON.stringify({ code, publicKey }) });
+    const enrolled = await redeem();
+    expect([enrolled.status, await enrolled.json()]).toMatchObject([200, { home: "boxed" }]);
+    expect((await redeem()).status).toBe(401);
+    expect(await json("home", "show", "boxed")).toMatchObject({ box: { enrolled: true, shard: null } });
+    const logs = dev.process.stderr.text();
+    expect(logs).toContain("enrolment-created");
+    for (const group of String(code).split("-").slice(1)) expect(logs).not.toContain(group);
+  },
+);
