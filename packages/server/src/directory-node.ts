@@ -339,7 +339,6 @@ class DirectoryNode {
         ...this.#drains.handlers,
       },
       linkWatch: this.#drain,
-      presenceHoldMs: () => Math.max(PRESENCE_HOLD_MS, this.#drain.returningMs),
       createLinks: (core) => {
         this.#links = this.#createLinks(core, knowledge);
         return this.#links.table;
@@ -351,6 +350,7 @@ class DirectoryNode {
       },
       isLeaving: () => this.#isLeaving,
       startRevision: () => this.#startRevision.get(),
+      startHoldMs: Math.max(PRESENCE_HOLD_MS, this.#drain.returningMs),
       runtime,
       logger,
     });

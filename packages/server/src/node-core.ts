@@ -63,8 +63,8 @@ export interface NodeCoreOptions {
   readonly createLinks?: (core: NodeCore) => LinkEntry;
   /** Directory time at which this process registered, in microseconds. Default: the wall clock's. Spec L23. */
   readonly startRevision?: () => number;
-  /** How long boxes are waited for after a start or a gain. Milliseconds, default PRESENCE_HOLD_MS. Spec L31. */
-  readonly presenceHoldMs?: () => number;
+  /** How long boxes are waited for after the start of this process. Milliseconds, default PRESENCE_HOLD_MS. Spec L31. */
+  readonly startHoldMs?: number;
   readonly metrics: Metrics;
   readonly settings: EntrySettings;
   readonly isLeaving: () => boolean;
@@ -132,7 +132,7 @@ export class NodeCore {
 
   #createHomes(): ReadonlyMap<ShardId, HomeTable> {
     const { shards, incarnation, knowledge, linkWatch, metrics, runtime, logger } = this.#options;
-    const { presenceHoldMs, startRevision } = this.#options;
+    const { startHoldMs = PRESENCE_HOLD_MS, startRevision } = this.#options;
     const budget = new ByteBudget(NODE_HOME_BYTES_MAX);
     const createTable = (id: ShardId) =>
       new HomeTable({
@@ -141,7 +141,7 @@ export class NodeCore {
         entries: (entry) => this.reach.linkEntryPort(entry),
         isKeyRevoked: knowledge.isKeyRevoked,
         startRevision: startRevision ?? (() => runtime.wallMs() * MICROSECONDS_PER_MS),
-        presenceHoldMs: presenceHoldMs ?? (() => PRESENCE_HOLD_MS),
+        startHoldMs,
         budget,
         self: incarnation,
         linkWatch: linkWatch ?? NO_LINK_WATCH,

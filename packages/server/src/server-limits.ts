@@ -111,6 +111,9 @@ export const COMMAND_SETTLE_WAIT_MS = 5_000;
 /** How long a shard that starts or gains a home waits for its box before it calls it offline. Milliseconds. Spec L31. */
 export const PRESENCE_HOLD_MS = 15_000;
 
+/** Time a box needs to be linked once it dials: what is added to the time in which it was told to. Milliseconds. */
+export const PRESENCE_SLACK_MS = 5_000;
+
 /** Longest time a box that was told to come back counts as neither there nor gone: the longest spread and 5 s. Milliseconds. */
 export const PRESENCE_HOLD_MS_MAX = 65_000;
 

@@ -205,14 +205,14 @@ describe("presence", () => {
     expect(stage.status()?.presence.box).toBe("offline");
   });
 
-  verifies("L31", "a box that was told to come back is unknown until then, then offline", () => {
+  verifies("L31", "a box that was told to come back is unknown until then and 5 s, then offline", () => {
     const stage = HomeStage.settled();
     stage.homes.withdrawLink(HOME, stage.box(), 20_000);
     expect(stage.status()?.presence.box).toBe("unknown");
-    stage.runtime.advance(20_000);
+    stage.runtime.advance(25_000);
     expect(stage.status()?.presence).toEqual({ box: "offline", sinceMs: 0 });
     stage.homes.withdrawLink(HOME, stage.box(), 20_000);
-    stage.runtime.advance(19_999);
+    stage.runtime.advance(24_999);
     stage.box();
     stage.runtime.advance(1);
     expect(stage.status()?.presence.box).toBe("online");
@@ -349,6 +349,22 @@ describe("a home that moves", () => {
       expect(stage.near.take()).toEqual([["linkRefused", late, ending]]);
     },
   );
+
+  verifies("L24", "of a shard that comes back from a drain is unknown until the spread is over", () => {
+    const stage = new HomeStage({ startHoldMs: 40_000 });
+    stage.runtime.advance(39_999);
+    expect(stage.status()?.presence.box).toBe("unknown");
+    stage.runtime.advance(1);
+    expect(stage.status()?.presence.box).toBe("offline");
+  });
+
+  verifies("L24", "of a shard that comes back from a drain is unknown until the spread is over", () => {
+    const stage = new HomeStage({ startHoldMs: 40_000 });
+    stage.runtime.advance(39_999);
+    expect(stage.status()?.presence.box).toBe("unknown");
+    stage.runtime.advance(1);
+    expect(stage.status()?.presence.box).toBe("offline");
+  });
 
   verifies("L31", "is held unknown for 15 s by its new owner, from the moment it arrived", () => {
     const stage = HomeStage.settled();

@@ -14,14 +14,15 @@ const MICROSECONDS_PER_MS = 1_000;
 export class TenantArrivals<Tenant extends string> {
   readonly #runtime: Runtime;
   readonly #rememberedMs: number;
-  readonly #startedAtMs: number;
+  /** The shard's own start. */
+  readonly startedAtMs: number;
   readonly #arrivedAtMs = new Map<Tenant, number>();
 
   /** @param rememberedMs how long an arrival matters */
   constructor(runtime: Runtime, rememberedMs: number) {
     this.#runtime = runtime;
     this.#rememberedMs = rememberedMs;
-    this.#startedAtMs = runtime.monotonicMs();
+    this.startedAtMs = runtime.monotonicMs();
   }
 
   /** Notes that a tenant came from elsewhere; false if that is known already. */
@@ -37,7 +38,7 @@ export class TenantArrivals<Tenant extends string> {
   }
 
   sinceMs(tenant: Tenant): number {
-    return this.#arrivedAtMs.get(tenant) ?? this.#startedAtMs;
+    return this.#arrivedAtMs.get(tenant) ?? this.startedAtMs;
   }
 
   /**

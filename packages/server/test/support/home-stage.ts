@@ -84,6 +84,7 @@ export class RecordingEntry implements LinkEntryPort {
 export interface HomeStageOptions {
   readonly logger?: Logger;
   readonly startRevision?: number;
+  readonly startHoldMs?: number;
   readonly budgetBytes?: number;
 }
 
@@ -113,7 +114,7 @@ export class HomeStage {
         this.gone.has(id) ? undefined : [this.near, this.far].find(({ entry }) => entry === id),
       isKeyRevoked: (keyId) => this.revoked.has(keyId),
       startRevision: () => options.startRevision ?? 0,
-      presenceHoldMs: () => 15_000,
+      startHoldMs: options.startHoldMs ?? 15_000,
       budget: this.budget,
       self: this.near.entry,
       linkWatch: { linkedElsewhere: (client) => this.linkedElsewhere.push(client) },

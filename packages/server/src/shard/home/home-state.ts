@@ -25,6 +25,7 @@ import {
   HOME_BUSY_WAIT_MS,
   LINK_AWAY_MS,
   PRESENCE_HOLD_MS_MAX,
+  PRESENCE_SLACK_MS,
 } from "../../server-limits.ts";
 import { BoxGuard } from "./box-guard.ts";
 import { BoxPresence } from "./box-presence.ts";
@@ -291,7 +292,8 @@ export class HomeState {
     const box = this.#links.box;
     if (box === undefined) return;
     this.#links.box = undefined;
-    if (backWithinMs > 0) this.#presence.unknown(Math.min(backWithinMs, PRESENCE_HOLD_MS_MAX));
+    const holdMs = Math.min(backWithinMs + PRESENCE_SLACK_MS, PRESENCE_HOLD_MS_MAX);
+    if (backWithinMs > 0) this.#presence.unknown(holdMs);
     else this.#presence.offline();
     this.#commands.linkEnded(box.link.linkId);
     if (backWithinMs <= 0) this.#commands.failQueued();

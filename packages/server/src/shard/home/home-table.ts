@@ -26,7 +26,7 @@ import type {
   SubmittedCommand,
 } from "../../peer/link-ports.ts";
 import type { EntryId, KnownPlacement, NotOwner } from "../../peer/peer-link.ts";
-import { HOME_SWEEP_INTERVAL_MS, LINK_AWAY_MS, PRESENCE_HOLD_MS_MAX } from "../../server-limits.ts";
+import { HOME_SWEEP_INTERVAL_MS, LINK_AWAY_MS, PRESENCE_HOLD_MS } from "../../server-limits.ts";
 import { TenantArrivals } from "../tenant-arrivals.ts";
 import { Generations } from "./generations.ts";
 import type { HomeContext, LinkEntryLookup } from "./home-context.ts";
@@ -40,8 +40,8 @@ export interface HomeTableOptions {
   readonly isKeyRevoked: (keyId: string) => boolean;
   /** Directory time at which this process registered, in microseconds: generations are above it. Spec L23. */
   readonly startRevision: () => number;
-  /** How long a box is waited for after the start or the gain of its home. Milliseconds, up to PRESENCE_HOLD_MS_MAX. */
-  readonly presenceHoldMs: () => number;
+  /** How long boxes are waited for after the start of this process: longer than PRESENCE_HOLD_MS after a drain. Milliseconds. */
+  readonly startHoldMs: number;
   /** Bytes of commands, results and snapshots, shared by all shards of the node. */
   readonly budget: ByteBudget;
   /** This node's own entry, and who is told of links that other entries hold. */
@@ -76,7 +76,7 @@ export class HomeTable implements HomeShardPort {
     const { entries, startRevision, budget, metrics, timeline, runtime, logger } = options;
     this.shard = options.id;
     this.#options = options;
-    this.#arrivals = new TenantArrivals(runtime, PRESENCE_HOLD_MS_MAX);
+    this.#arrivals = new TenantArrivals(runtime, PRESENCE_HOLD_MS);
     const generations = new Generations(startRevision);
     this.#context = { entries, port: this, generations, budget, metrics, timeline, runtime, logger };
     this.#scheduleSweep();
@@ -239,7 +239,11 @@ export class HomeTable implements HomeShardPort {
 
   #arrivalOf(home: HomeId): HomeArrival {
     const sinceMs = this.#arrivals.sinceMs(home);
-    const boxExpectedUntilMs = Math.max(sinceMs + this.#options.presenceHoldMs(), this.#forgottenAtMs);
+    const boxExpectedUntilMs = Math.max(
+      sinceMs + PRESENCE_HOLD_MS,
+      this.#arrivals.startedAtMs + this.#options.startHoldMs,
+      this.#forgottenAtMs,
+    );
     return { sinceMs, boxExpectedUntilMs };
   }
 
