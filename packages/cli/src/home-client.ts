@@ -37,8 +37,31 @@ export interface BlockerJson {
   readonly last_seen_at: string | null;
 }
 
-/** A home with its apps. */
+/** A link of a home as its owner sees it now. */
+export interface LiveLinkJson {
+  /** Node that holds it; null if that is not known any more. */
+  readonly node: string | null;
+  readonly age_ms: number;
+  /** Whether its client follows shards. */
+  readonly shard: boolean;
+}
+
+/** A home's links as its owner sees them now. */
+export interface HomeLiveJson {
+  /** `online`, `offline` or `unknown`. */
+  readonly presence: string;
+  readonly since_ms: number;
+  readonly box: (LiveLinkJson & { readonly generation: number }) | null;
+  readonly apps: readonly (LiveLinkJson & { readonly app: string })[];
+  /** While a second box with the same key is held off. */
+  readonly duplicate_identity: { readonly remaining_ms: number; readonly held_off: number } | null;
+  readonly commands_open: number;
+}
+
+/** A home with its links and apps. */
 export interface HomeDetailJson extends HomeJson {
+  /** Null when its owner is out of reach. */
+  readonly live: HomeLiveJson | null;
   readonly apps: readonly { readonly app: string; readonly shard: boolean; readonly last_seen_at: string }[];
   readonly move_blockers: readonly BlockerJson[];
 }

@@ -1,6 +1,6 @@
 // How commands show homes, their tokens and who keeps them where they are.
 
-import type { BlockerJson, HomeDetailJson, HomeJson, TokenJson } from "./home-client.ts";
+import type { BlockerJson, HomeDetailJson, HomeJson, HomeLiveJson, TokenJson } from "./home-client.ts";
 
 /** A home as `--json` shows it. */
 export function homeAnswer(home: HomeJson): Record<string, unknown> {
@@ -21,6 +21,7 @@ export function homeAnswer(home: HomeJson): Record<string, unknown> {
 export function homeDetailAnswer(home: HomeDetailJson): Record<string, unknown> {
   return {
     ...homeAnswer(home),
+    live: home.live === null ? null : liveAnswer(home.live),
     apps: home.apps.map(({ app, shard, last_seen_at: lastSeenAt }) => ({ app, shard, lastSeenAt })),
     moveBlockers: home.move_blockers.map(blockerAnswer),
   };
@@ -41,6 +42,28 @@ export function homePairs(home: HomeJson): [string, string][] {
           ["connector URL", home.mcp_url ?? ""],
         ] as [string, string][])),
   ];
+}
+
+/** How a home is linked now, for people. */
+export function livePairs(live: HomeLiveJson | null): [string, string][] {
+  if (live === null) return [["now", "its shard is out of reach"]];
+  const { presence, since_ms: sinceMs, box, apps, commands_open: open } = live;
+  const where = box === null ? "" : ` at node ${box.node ?? "unknown"}, generation ${box.generation}`;
+  const apart = `apps linked: ${apps.length}, commands open: ${open}`;
+  return [
+    ["now", `box ${presence} for ${Math.round(sinceMs / 1_000)} s${where}`],
+    ["", apart],
+  ];
+}
+
+/** What must be said of two boxes with one key; undefined while there is no sign of it. */
+export function duplicateText({ duplicate_identity: found }: HomeLiveJson): string | undefined {
+  if (found === null) return undefined;
+  const minutes = Math.ceil(found.remaining_ms / 60_000);
+  return (
+    `Two boxes with the key of this home replace each other: the linked one stays for ${minutes} min more, ` +
+    `${found.held_off} times another was held off. Enroll the box that should have the home anew.`
+  );
 }
 
 /** What is known of a home's box, in words. */
@@ -66,6 +89,21 @@ export function blockerAnswer(blocker: BlockerJson): Record<string, unknown> {
 export function tokenAnswer(token: TokenJson): Record<string, unknown> {
   const { created_at: createdAt, id, kind, home, label, prefix, revoked } = token;
   return { id, kind, home, label, prefix, createdAt, revoked };
+}
+
+function liveAnswer(live: HomeLiveJson): Record<string, unknown> {
+  const { presence, box, apps, duplicate_identity: found } = live;
+  return {
+    presence,
+    sinceMs: live.since_ms,
+    box:
+      box === null
+        ? null
+        : { node: box.node, ageMs: box.age_ms, shard: box.shard, generation: box.generation },
+    apps: apps.map(({ app, node, age_ms: ageMs, shard }) => ({ app, node, ageMs, shard })),
+    duplicateIdentity: found === null ? null : { remainingMs: found.remaining_ms, heldOff: found.held_off },
+    commandsOpen: live.commands_open,
+  };
 }
 
 function blockerText({ kind, app, shard, last_seen_at: seenAt }: BlockerJson): string {

@@ -146,18 +146,43 @@ test("homes are a table for people and items for programs", async () => {
   expect(jsonOf(json)).toMatchObject({ items: [{ id: "anna" }, { id: "berta" }], next: "c2" });
 });
 
-test("a home is shown with its apps and who keeps it where it is", async () => {
+const LIVE = {
+  presence: "online",
+  since_ms: 7_400,
+  box: { node: "a", age_ms: 7_400, shard: true, generation: 1_800_000_000_000_001 },
+  apps: [{ app: "phone", node: null, age_ms: 10, shard: false }],
+  duplicate_identity: { remaining_ms: 61_000, held_off: 3 },
+  commands_open: 2,
+};
+
+test("a home is shown with its links, its apps and who keeps it where it is", async () => {
   const apps = [{ app: "phone", shard: false, last_seen_at: AT }];
-  const answer = (): OperatorReply => [200, { ...HOME, apps, move_blockers: BLOCKERS }];
+  const answer = (): OperatorReply => [200, { ...HOME, live: LIVE, apps, move_blockers: BLOCKERS }];
   const run = await runAgainst(answer, "home", "show", "anna");
   expect(run.stdout).toMatch(
     /^box +enrolled \(key 0123456789abcdef\), follows shards, last seen about 2026/m,
   );
   expect(run.stdout).toMatch(/^phone +no +2026/m);
+  expect(run.stdout).toMatch(/^now +box online for 7 s at node a, generation 1800000000000001$/m);
+  expect(run.stdout).toMatch(/^ +apps linked: 1, commands open: 2$/m);
+  expect(run.stderr).toContain("stays for 2 min more, 3 times another was held off");
   expect(run.stderr).toContain(
     "its box: never seen\n  app phone: does not follow shards, last seen about 2026",
   );
+  const away = (): OperatorReply => [200, { ...HOME, live: null, apps, move_blockers: [] }];
+  expect((await runAgainst(away, "home", "show", "anna")).stdout).toMatch(
+    /^now +its shard is out of reach$/m,
+  );
+  expect(jsonOf(await runAgainst(away, "home", "show", "anna", "--json"))).toMatchObject({ live: null });
   expect(jsonOf(await runAgainst(answer, "home", "show", "anna", "--json"))).toMatchObject({
+    live: {
+      presence: "online",
+      sinceMs: 7_400,
+      box: { node: "a", ageMs: 7_400, shard: true, generation: 1_800_000_000_000_001 },
+      apps: [{ app: "phone", node: null, ageMs: 10, shard: false }],
+      duplicateIdentity: { remainingMs: 61_000, heldOff: 3 },
+      commandsOpen: 2,
+    },
     apps: [{ app: "phone", shard: false, lastSeenAt: AT }],
     moveBlockers: [
       { kind: "box", shard: null, lastSeenAt: null },
@@ -170,7 +195,7 @@ test("deleting a home tells what goes and what stays, a dry run first", async ()
   const answer = ({ method, path }: Asked): OperatorReply => {
     if (path.startsWith("/v1/homes/anna/tokens")) return [200, { tokens: [TOKEN], next: null }];
     if (method === "DELETE") return [200, { id: "anna", deleted: true, tunnel: TUNNEL_ID }];
-    return [200, { ...HOME, tunnel: TUNNEL_ID, apps: [], move_blockers: [] }];
+    return [200, { ...HOME, live: null, tunnel: TUNNEL_ID, apps: [], move_blockers: [] }];
   };
   const dry = await runAgainst(answer, "home", "delete", "anna", "--dry-run");
   expect(dry.asked.map(({ method }) => method)).toEqual(["GET", "GET"]);
@@ -301,7 +326,7 @@ const moving =
     if (method === "POST") return reply;
     if (path.startsWith("/v1/shards")) return [200, { shards: SHARDS, next: null }];
     return path.startsWith("/v1/homes")
-      ? [200, { ...HOME, apps: [], move_blockers: blockers }]
+      ? [200, { ...HOME, live: null, apps: [], move_blockers: blockers }]
       : [200, WHERE];
   };
 

@@ -411,6 +411,7 @@ class DirectoryNode {
       mover: this.#mover,
       drains: this.#drains.desk,
       timeline: { timeline: (tenant) => this.#timeline(tenant) },
+      homeStatus: (home) => this.#core.homeStatus(home),
       leases: this.#leaseWatch,
       metrics: this.#metrics,
       token,

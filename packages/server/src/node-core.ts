@@ -3,7 +3,7 @@
 // Design "Shape": shards and the entry know each other only through ports, so that either may be elsewhere.
 // Everything that touches sockets, files or the directory is given from outside.
 
-import type { TunnelId } from "@moor/protocol";
+import type { HomeId, TunnelId } from "@moor/protocol";
 import type { Logger, Runtime } from "@moor/runtime";
 import type { ShardId } from "./directory/directory.ts";
 import { NO_LINK_WATCH, type LinkWatch } from "./drains/link-drain-port.ts";
@@ -17,7 +17,7 @@ import { readPlacements, type PlacementNews } from "./moves/placement-message.ts
 import { createTimeline, type Timeline } from "./moves/timeline.ts";
 import { ownReach, type NodeReach } from "./node-reach.ts";
 import type { Metrics } from "./operator/metrics.ts";
-import type { LinkEntry } from "./peer/link-ports.ts";
+import type { HomeStatus, LinkEntry } from "./peer/link-ports.ts";
 import { noLinks } from "./peer/no-links.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { PeerRouter, type NodeMessageHandler } from "./peer/peer-router.ts";
@@ -108,6 +108,16 @@ export class NodeCore {
   /** Takes in placements that are newer than what this node knows. */
   applyNews(news: PlacementNews): void {
     applyPush(news.tenant, news.placement, this.parts);
+  }
+
+  /** Asks the owner of a home how its links are now; undefined when that is out of reach. */
+  homeStatus(home: HomeId): Promise<HomeStatus | undefined> {
+    const shard = this.#options.knowledge.placements.best(home)?.shard;
+    const port = shard === undefined ? undefined : this.reach.homeShardPort(shard);
+    return new Promise((resolve) => {
+      if (port === undefined) resolve(undefined);
+      else port.describeHome(home, resolve);
+    });
   }
 
   close(): void {

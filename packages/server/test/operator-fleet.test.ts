@@ -58,6 +58,7 @@ beforeEach(() => {
       moveBatch: async () => ({ kind: "unknown-outcome" }),
     },
     drains: idleParts().drains,
+    homeStatus: idleParts().homeStatus,
     timeline: { timeline: (tenant) => timeline.timeline(tenant) },
     leases: {
       ageMs: (shard) => (shard === "s1" ? 1_234.5 : undefined),

@@ -1,6 +1,6 @@
 // The operator's view of homes, their tokens and boxes, the service's keys and the default shard, on a real directory.
 
-import { ProtocolError, parseHomeId, type HomeId } from "@moor/protocol";
+import { ProtocolError, parseHomeId, type AppInstance, type HomeId } from "@moor/protocol";
 import { createLogger } from "@moor/runtime";
 import { createTempDir, verifies, VirtualRuntime, type TempDir } from "@moor/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -9,6 +9,8 @@ import { openSqliteDirectory, type OpenDirectory } from "../src/directory/sqlite
 import { parseHomeToken } from "../src/directory/keys.ts";
 import type { Mover } from "../src/moves/mover.ts";
 import { OperatorApi } from "../src/operator/operator-api.ts";
+import type { HomeStatus } from "../src/peer/link-ports.ts";
+import type { EntryId } from "../src/peer/peer-link.ts";
 import { registerShards } from "./directory-contract.ts";
 import { idleParts } from "./support/operator-parts.ts";
 import { writerWithoutThread } from "./support/writer-without-thread.ts";
@@ -21,11 +23,14 @@ let open: OpenDirectory;
 let api: OperatorApi;
 let runtime: VirtualRuntime;
 let lines: string[];
+/** What a home's owner says of its links. */
+let status: HomeStatus | undefined;
 
 beforeEach(async () => {
   temp = await createTempDir("operator-homes");
   runtime = new VirtualRuntime(3);
   lines = [];
+  status = undefined;
   const logger = createLogger({ destination: { write: (line) => void lines.push(line) } });
   open = await openSqliteDirectory({ dir: temp.path, runtime, logger, startWorker: writerWithoutThread });
   await registerShards(open.directory, "s1", "s2");
@@ -40,6 +45,7 @@ beforeEach(async () => {
     ...open,
     ...idleParts(),
     mover,
+    homeStatus: async () => status,
     runtime,
     logger,
     metrics: { directoryMutations: { inc: () => {} } },
@@ -93,7 +99,8 @@ test("a home is created, shown, listed, relabelled and deleted, with an audit li
   };
   expect([status, created]).toEqual([201, { ...shown, created_tunnel: null }]);
   const neverSeen = [{ kind: "box", shard: null, last_seen_at: null }];
-  expect(await ask("GET", "/v1/homes/anna")).toEqual([200, { ...shown, apps: [], move_blockers: neverSeen }]);
+  const detail = { ...shown, live: null, apps: [], move_blockers: neverSeen };
+  expect(await ask("GET", "/v1/homes/anna")).toEqual([200, detail]);
   expect(await ask("GET", "/v1/homes?limit=1")).toEqual([200, { homes: [shown], next: null }]);
   const relabelled = { ...shown, label: "A" };
   expect(await ask("POST", "/v1/homes/anna", { label: "A" })).toEqual([200, relabelled]);
@@ -291,3 +298,36 @@ test("the default shard is shown with the shards, and set for homes that come af
   expect(await ask("POST", "/v1/shards/S/default")).toMatchObject(["invalid_request", { param: "id" }]);
   expect(audits()[0]).toMatchObject({ event: "default-shard-set", shard: "s2", reason: "s1 is full" });
 });
+
+verifies(
+  "L23",
+  "a home is shown with its links as its owner sees them, and whether two boxes share its identity",
+  async () => {
+    await ask("POST", "/v1/homes", { id: "anna" });
+    const [node] = open.replica.nodes();
+    if (node === undefined) throw new Error("no node");
+    const entry = node.incarnation as EntryId;
+    status = {
+      presence: { box: "online", sinceMs: 7_000 },
+      box: { entry, ageMs: 7_000, isFollowing: true, generation: 1_800_000_000_000_001 },
+      apps: [{ entry: "gone" as EntryId, ageMs: 10, isFollowing: false, app: "phone" as AppInstance }],
+      duplicateIdentity: { remainingMs: 60_000, heldOff: 3 },
+      commandsOpen: 2,
+    };
+    const [, shown] = await ask("GET", "/v1/homes/anna");
+    expect(shown["live"]).toEqual({
+      presence: "online",
+      since_ms: 7_000,
+      box: { node: node.id, age_ms: 7_000, shard: true, generation: 1_800_000_000_000_001 },
+      apps: [{ app: "phone", node: null, age_ms: 10, shard: false }],
+      duplicate_identity: { remaining_ms: 60_000, held_off: 3 },
+      commands_open: 2,
+    });
+    status = { ...status, box: undefined, apps: [], duplicateIdentity: undefined };
+    expect((await ask("GET", "/v1/homes/anna"))[1]["live"]).toMatchObject({
+      box: null,
+      apps: [],
+      duplicate_identity: null,
+    });
+  },
+);

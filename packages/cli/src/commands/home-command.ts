@@ -5,7 +5,14 @@
 import type { Command } from "commander";
 import { commandName } from "../command-name.ts";
 import { HomeClient, type CreatedHomeJson, type HomeDetailJson } from "../home-client.ts";
-import { blockerLines, homeAnswer, homeDetailAnswer, homePairs } from "../home-output.ts";
+import {
+  blockerLines,
+  duplicateText,
+  homeAnswer,
+  homeDetailAnswer,
+  homePairs,
+  livePairs,
+} from "../home-output.ts";
 import { addOperatorOptions, findOperator, type OperatorOptions } from "../operator-address.ts";
 import { homeIdOption, integerOption, ownTunnelOption } from "../option-parsers.ts";
 import { printAnswer, printJson, printMessage, printPairs, printTable } from "../output.ts";
@@ -124,7 +131,7 @@ function registerList(home: Command): void {
 function registerShow(home: Command): void {
   const show = home
     .command("show")
-    .description("show one home, its apps, and who keeps it on the default shard")
+    .description("show one home, how it is linked now, its apps, and who keeps it on the default shard")
     .argument("<home>", "name of the home", homeIdOption("HOME"))
     .option("--json", "print one JSON object");
   addOperatorOptions(show)
@@ -137,7 +144,7 @@ function registerShow(home: Command): void {
 }
 
 function printDetail(home: HomeDetailJson): void {
-  printPairs(homePairs(home));
+  printPairs([...homePairs(home), ...livePairs(home.live)]);
   if (home.apps.length > 0) {
     printAnswer("");
     printTable(
@@ -145,6 +152,8 @@ function printDetail(home: HomeDetailJson): void {
       home.apps.map(({ app, shard, last_seen_at: seenAt }) => [app, shard ? "yes" : "no", seenAt]),
     );
   }
+  const duplicate = home.live === null ? undefined : duplicateText(home.live);
+  if (duplicate !== undefined) printMessage(`\n${duplicate}`);
   if (home.move_blockers.length > 0) {
     printMessage(`\nIt may not leave the default shard because of\n${blockerLines(home.move_blockers)}`);
   }

@@ -37,15 +37,17 @@ export function homeJson(home: HomeRecord, publicUrl: string): JsonObject {
   };
 }
 
-/** A home with the apps seen at it, and who keeps it on the default shard. */
+/** A home with its links as they are now, the apps seen at it, and who keeps it on the default shard. */
 export function homeDetailJson(
   home: HomeRecord,
   publicUrl: string,
   apps: readonly HomeAppRecord[],
   blockers: readonly MoveBlocker[],
+  live: JsonObject | null,
 ): JsonObject {
   return {
     ...homeJson(home, publicUrl),
+    live,
     apps: apps.map(({ app, hasShard, lastSeenAtMs }) => ({
       app,
       shard: hasShard,

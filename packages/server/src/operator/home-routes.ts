@@ -5,6 +5,7 @@
 import type { HomeId } from "@moor/protocol";
 import { homeBlockers } from "../directory/move-blockers.ts";
 import { parseHomeBody, parseHomeFields, parseTokenBody, readHomeId } from "./home-bodies.ts";
+import { homeLiveJson } from "./home-live-json.ts";
 import { createdTokenJson, enrolmentJson, homeDetailJson, homeJson, tokenJson } from "./home-json.ts";
 import { createdTunnelJson } from "./operator-json.ts";
 import {
@@ -51,12 +52,13 @@ function createHome(options: OperatorApiOptions): Handler {
   };
 }
 
-function showHome({ directory, replica, runtime, publicUrl }: OperatorApiOptions): Handler {
+function showHome({ directory, replica, runtime, publicUrl, homeStatus }: OperatorApiOptions): Handler {
   return async (_request, id) => {
     const home = await directory.getHome(readHomeId(id, "id"));
+    const live = homeLiveJson(await homeStatus(home.id), replica.nodes());
     const apps = replica.homeApps(home.id);
     const blockers = homeBlockers(home, apps, runtime.wallMs());
-    return ok(homeDetailJson(home, publicUrl(), apps, blockers));
+    return ok(homeDetailJson(home, publicUrl(), apps, blockers, live));
   };
 }
 

@@ -3,7 +3,7 @@
 // Spec: T1, T3.
 // I1  Every change leaves an audit line with its actor, without secrets; a refused one leaves none.
 
-import { ProtocolError } from "@moor/protocol";
+import { ProtocolError, type HomeId } from "@moor/protocol";
 import type { LogFields, Logger, Runtime } from "@moor/runtime";
 import {
   isDirectoryAway,
@@ -16,6 +16,7 @@ import { PAGE_LIMIT_DEFAULT } from "../directory/page.ts";
 import type { DrainDesk } from "../drains/drain-desk.ts";
 import type { LeaseWatch } from "../liveness/lease-watch.ts";
 import type { Mover, TimelineSource } from "../moves/mover.ts";
+import type { HomeStatus } from "../peer/link-ports.ts";
 import type { Metrics } from "./metrics.ts";
 import type { JsonObject } from "./operator-json.ts";
 
@@ -54,6 +55,8 @@ export interface OperatorApiOptions {
   readonly mover: Mover;
   readonly drains: DrainDesk;
   readonly timeline: TimelineSource;
+  /** Asks a home's owner how its links are now; undefined when that does not answer. */
+  readonly homeStatus: (home: HomeId) => Promise<HomeStatus | undefined>;
   readonly leases: Pick<LeaseWatch, "ageMs" | "isLate">;
   readonly metrics: Pick<Metrics, "directoryMutations">;
   readonly runtime: Pick<Runtime, "wallMs">;
