@@ -119,7 +119,7 @@ async function load(copy: string): Promise<ProtocolModule> {
 
 /** The replay whose vectors have to notice a break of this file. */
 function replayOfPlane(file: string): typeof replayVectors {
-  return /^(link-|shard-host|restart-spread)/.test(file) ? replayLinkVectors : replayPollVectors;
+  return /^(link-|kept-host|shard-host|restart-spread)/.test(file) ? replayLinkVectors : replayPollVectors;
 }
 
 /** Ids of the vectors that a copy fails. */

@@ -3,92 +3,95 @@
 import { inFile, type RuleBreak } from "./rule-break.ts";
 
 const follower = inFile("link-follower.ts");
+const kept = inFile("kept-host.ts");
+const endings = inFile("link-endings.ts");
+const redirect = inFile("link-redirect.ts");
 const waits = inFile("link-waits.ts");
 const limits = inFile("link-limits.ts");
 
 /** Breaks of the follower and its waits. */
 export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
-  follower("L11", "redirects are followed without end", "if (state.hops >= 1) {", "if (state.hops >= 99) {"),
-  follower(
+  redirect("L11", "redirects are followed without end", "if (state.hops >= 1) {", "if (state.hops >= 99) {"),
+  redirect(
     "L11",
     "a bad host is judged before the second in a row",
     "if (state.hops >= 1) {",
     "if (state.hops >= 1 && mayFollow(state, event.reason)) {",
   ),
-  follower(
+  redirect(
     "L11",
     "the host is kept after the second in a row",
     'return backOff(withoutKept(state), begin, dropRecord(state, "redirect-repeated"));',
     "return backOff(state, begin, []);",
   ),
-  follower(
+  kept(
     "L11",
     "hops stay after the second in a row",
     "kept: undefined, hops: 0, failures: undefined };",
     "kept: undefined, failures: undefined };",
   ),
-  follower(
+  kept(
     "L12",
     "dropping does not write the record",
     'return [{ kind: "warn", code }, ...persist(state.home, undefined)];',
     'return [{ kind: "warn", code }];',
   ),
-  follower(
+  redirect(
     "L4",
     "any host is followed to",
     "return shardHostOk(host, state.base) && host !== state.phase.host;",
     "return host !== state.phase.host;",
   ),
-  follower(
+  redirect(
     "L11",
     "the own host is followed to",
     "return shardHostOk(host, state.base) && host !== state.phase.host;",
     "return shardHostOk(host, state.base);",
   ),
-  follower(
+  redirect(
     "L11",
     "following forgets the attempt",
     "failures: undefined, hops: 1 };",
     "failures: undefined, hops: 1, attempt: 0 };",
   ),
-  follower("L11", "following is no hop", "failures: undefined, hops: 1 };", "failures: undefined };"),
-  follower(
+  redirect("L11", "following is no hop", "failures: undefined, hops: 1 };", "failures: undefined };"),
+  redirect(
     "L14",
     "failures move on to the next host",
     "kept: keptFor(state, event.reason), failures: undefined,",
     "kept: keptFor(state, event.reason),",
   ),
-  follower(
+  redirect(
     "L10",
     "a redirect is persisted before hello_ok",
     "return dialNext({ ...led, hasCredit: false });",
     "return dialNext({ ...led, hasCredit: false }, persist(led.home, led.kept));",
   ),
-  follower(
+  redirect(
     "L11",
     "the named host is not kept in memory",
     "const led = { ...state, kept: keptFor(state, event.reason),",
     "const led = { ...state, kept: state.kept,",
   ),
-  follower(
+  redirect(
     "L17",
     "an instant redial costs nothing",
     "return dialNext({ ...led, hasCredit: false });",
     "return dialNext(led);",
   ),
-  follower(
+  redirect(
     "L17",
     "without credit a redirect is not followed",
     "return backOff(led, { ...event",
     "return backOff(state, { ...event",
   ),
-  follower(
+  redirect(
     "L17",
     "every redirect waits",
     "if (led.hasCredit)",
     "if (led.hasCredit && led.home === undefined)",
   ),
-  follower(
+  endings(
     "L17",
     "a link's life restores no credit",
     "hasCredit: state.hasCredit || livedMs >= LINK_CREDIT_MS,",
@@ -109,19 +112,19 @@ export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
     "{ ...state, kept, hops: 0, failures: undefined, phase }",
     "{ ...state, kept, hops: 0, phase }",
   ),
-  follower(
+  kept(
     "L12",
     "the base is kept as a shard",
     "return host === state.base ? undefined : host;",
     "return host;",
   ),
-  follower(
+  kept(
     "L13",
     "a foreign record counts",
     "if (record.home !== state.home) return refuse",
     "if (record.home === undefined) return refuse",
   ),
-  follower(
+  kept(
     "L13",
     "a record's host is not judged",
     "if (!shardHostOk(record.host, state.base)) return refuse",
@@ -133,45 +136,45 @@ export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
     "return dialNext({ ...state, kept }, warnings);",
     "return dialNext(state, warnings);",
   ),
-  follower(
+  kept(
     "L6",
     "a record counts for clients that do not follow",
     "record?.host === undefined || !state.isFollowing",
     "record?.host === undefined",
   ),
-  follower(
+  redirect(
     "L6",
     "everyone follows before hello_ok",
     "  if (!state.isFollowing) {\n    return failDial",
     "  if (state.base === undefined) {\n    return failDial",
   ),
-  follower(
+  redirect(
     "L6",
     "everyone follows after hello_ok",
     "if (!state.isFollowing) return loseLink",
     "if (state.base === undefined) return loseLink",
   ),
-  follower("L14", "three failures forget", "&& atMs - sinceMs >= SHARD_HOST_FAIL_WINDOW_MS", ""),
-  follower("L14", "30 s forget", "failures.count >= SHARD_HOST_FAILS_MIN &&", ""),
-  follower(
+  endings("L14", "three failures forget", "&& atMs - sinceMs >= SHARD_HOST_FAIL_WINDOW_MS", ""),
+  endings("L14", "30 s forget", "failures.count >= SHARD_HOST_FAILS_MIN &&", ""),
+  endings(
     "L14",
     "the window has to be exceeded",
     "atMs - sinceMs >= SHARD_HOST_FAIL_WINDOW_MS",
     "atMs - sinceMs > SHARD_HOST_FAIL_WINDOW_MS",
   ),
-  follower(
+  endings(
     "L14",
     "nothing is ever forgotten",
     "if (!isForgotten) return",
     "if (!isForgotten || isForgotten) return",
   ),
-  follower(
+  endings(
     "L14",
     "the window slides",
     "const failures = { count: count + 1, sinceMs };",
     "const failures = { count: count + 1, sinceMs: atMs };",
   ),
-  follower(
+  endings(
     "L14",
     "forgetting starts backoff anew",
     "return backOff(withoutKept(state), begin, [",
@@ -271,38 +274,38 @@ export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
     "const ms = random * Math.max(backoffMs, spreadMs);",
     "const ms = random * (backoffMs + spreadMs);",
   ),
-  follower(
+  endings(
     "L15",
     "every lost link starts backoff anew",
     "attempt: atMs - sinceMs >= LINK_SETTLED_MS ? 0 : settled.attempt,",
     "attempt: 0,",
   ),
-  follower(
+  endings(
     "L15",
     "no lost link starts backoff anew",
     "attempt: atMs - sinceMs >= LINK_SETTLED_MS ? 0 : settled.attempt,",
     "attempt: settled.attempt,",
   ),
   limits("L15", "59 s start backoff anew", "LINK_SETTLED_MS = 60_000", "LINK_SETTLED_MS = 59_000"),
-  follower(
+  endings(
     "L15",
     "a lost link is dialled at once",
     "return backOff(next, { ...event, trouble }, warnings, isBroken ? spreadMs : undefined);",
     "return dialNext(next, warnings);",
   ),
-  follower(
+  endings(
     "L16",
     "a restart keeps the attempt",
     "const settled = { ...settle(state, atMs), attempt: 0 };",
     "const settled = settle(state, atMs);",
   ),
-  follower(
+  endings(
     "L16",
     "a restart forgets the host",
     "const settled = { ...settle(state, atMs), attempt: 0 };",
     "const settled = { ...settle(state, atMs), attempt: 0, kept: undefined };",
   ),
-  follower(
+  endings(
     "L16",
     "a restart backs off",
     'return spreadOut(settled, { atMs, random, trouble: "restarting" }, restartSpreadMs(reason));',
@@ -314,37 +317,37 @@ export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
     'restarting: (state, event) => failDial(state, event, "restarting"),',
     'restarting: (state, event) => spreadOut(state, { ...event, trouble: "restarting" }, restartSpreadMs(event.reason)),',
   ),
-  follower(
+  endings(
     "L28",
     "the client's own ends are spread",
     'const isBroken = by === "peer" && BROKEN',
     "const isBroken = BROKEN",
   ),
-  follower(
+  endings(
     "L28",
     "every end is spread",
     'const isBroken = by === "peer" && BROKEN_CODES.includes(closeCode);',
     'const isBroken = by === "peer";',
   ),
-  follower(
+  endings(
     "L28",
     "1001 is not spread",
     "[undefined, 1001, 1006, 1011, 1012]",
     "[undefined, 1006, 1011, 1012]",
   ),
-  follower(
+  endings(
     "L28",
     "1011 is not spread",
     "[undefined, 1001, 1006, 1011, 1012]",
     "[undefined, 1001, 1006, 1012]",
   ),
-  follower(
+  endings(
     "L28",
     "1012 is not spread",
     "[undefined, 1001, 1006, 1011, 1012]",
     "[undefined, 1001, 1006, 1011]",
   ),
-  follower(
+  endings(
     "L28",
     "an end without a code is not spread",
     "[undefined, 1001, 1006, 1011, 1012]",
@@ -356,14 +359,14 @@ export const LINK_FOLLOWER_BREAKS: readonly RuleBreak[] = [
     "spreadMs === undefined ? undefined : clampSpreadMs(spreadMs)",
     "spreadMs",
   ),
-  follower("L23", "being replaced changes nothing", "isReplaced: settled.isReplaced || isReplaced,", ""),
-  follower(
+  endings("L23", "being replaced changes nothing", "isReplaced: settled.isReplaced || isReplaced,", ""),
+  endings(
     "L23",
     "every link lifts the least attempt",
     "isReplaced: state.isReplaced && livedMs < REPLACED_SETTLED_MS,",
     "isReplaced: false,",
   ),
-  follower(
+  endings(
     "L23",
     "nothing lifts the least attempt",
     "isReplaced: state.isReplaced && livedMs < REPLACED_SETTLED_MS,",

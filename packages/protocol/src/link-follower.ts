@@ -20,38 +20,19 @@
 // - L23's least attempt holds for every backoff, after a 4503 too, until a link has lived 10 min since.
 // - A link's age is judged when it ends. A 4421 ends a link without touching the attempt, however long it lived.
 
-import type {
-  DialFailedEvent,
-  LinkEffect,
-  LinkEvent,
-  LinkWarning,
-  LostEvent,
-  RedirectedEvent,
-  RehomedEvent,
-  RestartingEvent,
-  StartedEvent,
-  VerifiedEvent,
-} from "./link-event.ts";
-import {
-  LINK_CREDIT_MS,
-  LINK_SETTLED_MS,
-  REPLACED_SETTLED_MS,
-  SHARD_HOST_FAIL_WINDOW_MS,
-  SHARD_HOST_FAILS_MIN,
-} from "./link-limits.ts";
-import { CLOSE_CODE } from "./link-names.ts";
-import type { LinkRecord } from "./link-record.ts";
-import type { LinkFollower, LinkFollowerOptions, LinkPhase } from "./link-state.ts";
-import { troubleOfClose, type LinkTrouble } from "./link-trouble.ts";
-import { backOff, dialNext, finishWait, spreadOut, wakeWait, type LinkStep } from "./link-waits.ts";
-import { clampSpreadMs, restartSpreadMs } from "./restart-spread.ts";
-import { shardHostOk } from "./shard-host.ts";
+import { judgeRecord, keptFor, persist } from "./kept-host.ts";
+import { failDial, loseLink, restartLink } from "./link-endings.ts";
+import type { LinkEffect, LinkEvent, RehomedEvent, StartedEvent, VerifiedEvent } from "./link-event.ts";
+import { redirectDial, redirectLink } from "./link-redirect.ts";
+import type { FollowerIn, LinkFollower, LinkFollowerOptions, LinkPhase } from "./link-state.ts";
+import { troubleOfClose } from "./link-trouble.ts";
+import { dialNext, finishWait, wakeWait, type LinkStep } from "./link-waits.ts";
+import { clampSpreadMs } from "./restart-spread.ts";
 
 type PhaseKind = LinkPhase["kind"];
 type EventKind = LinkEvent["kind"];
-type In<Kind extends PhaseKind> = LinkFollower<Extract<LinkPhase, { readonly kind: Kind }>>;
 type Transition<Phase extends PhaseKind, Kind extends EventKind> = (
-  state: In<Phase>,
+  state: FollowerIn<Phase>,
   event: Extract<LinkEvent, { readonly kind: Kind }>,
 ) => LinkStep;
 
@@ -154,84 +135,8 @@ function start(state: LinkFollower, { record }: StartedEvent): LinkStep {
   return dialNext({ ...state, kept }, warnings);
 }
 
-/** L13: a record counts for the home it is of, and its host if this client may dial it. */
-function judgeRecord(
-  state: LinkFollower,
-  record: LinkRecord | undefined,
-): { readonly kept: string | undefined; readonly warnings: readonly LinkEffect[] } {
-  const refuse = (code: LinkWarning) => ({
-    kept: undefined,
-    warnings: [{ kind: "warn", code } as const],
-  });
-  if (record?.host === undefined || !state.isFollowing) return { kept: undefined, warnings: [] };
-  if (record.home !== state.home) return refuse("record-of-other-home");
-  if (!shardHostOk(record.host, state.base)) return refuse("record-host-refused");
-  return { kept: keptFor(state, record.host), warnings: [] };
-}
-
-/** K for a host: none if it is the base. */
-function keptFor(state: LinkFollower, host: string): string | undefined {
-  return host === state.base ? undefined : host;
-}
-
-/** L15, L14: counts the failure if it was at K, forgets K if that is due, and backs off. */
-function failDial(
-  state: In<"dialing">,
-  { atMs, random }: Pick<DialFailedEvent, "atMs" | "random">,
-  trouble: LinkTrouble,
-  warnings: readonly LinkEffect[] = [],
-): LinkStep {
-  const begin = { atMs, random, trouble };
-  if (state.kept === undefined || state.phase.host !== state.kept) return backOff(state, begin, warnings);
-  const { count, sinceMs } = state.failures ?? { count: 0, sinceMs: atMs };
-  const failures = { count: count + 1, sinceMs };
-  const isForgotten = failures.count >= SHARD_HOST_FAILS_MIN && atMs - sinceMs >= SHARD_HOST_FAIL_WINDOW_MS;
-  if (!isForgotten) return backOff({ ...state, failures }, begin, warnings);
-  return backOff(withoutKept(state), begin, [...warnings, ...dropRecord(state, "host-forgotten")]);
-}
-
-/** L11 before hello_ok. */
-function redirectDial(state: In<"dialing">, event: RedirectedEvent): LinkStep {
-  if (!state.isFollowing) {
-    return failDial(state, event, "redirect-unfollowed", [{ kind: "warn", code: "redirect-unfollowed" }]);
-  }
-  // (1) A second in a row, whatever it names.
-  if (state.hops >= 1) {
-    const begin = { ...event, trouble: "redirect-repeated" } as const;
-    return backOff(withoutKept(state), begin, dropRecord(state, "redirect-repeated"));
-  }
-  // (2) Bad, or the host just dialled.
-  if (!mayFollow(state, event.reason)) {
-    return failDial(state, event, "redirect-refused", [{ kind: "warn", code: "redirect-refused" }]);
-  }
-  // (3)
-  return follow(state, event);
-}
-
-/** L11 after hello_ok. */
-function redirectLink(state: In<"online">, event: RedirectedEvent): LinkStep {
-  const lost = { ...event, kind: "lost", by: "peer", closeCode: CLOSE_CODE.wrongShard } as const;
-  if (!state.isFollowing) return loseLink(state, lost, "redirect-unfollowed");
-  if (!mayFollow(state, event.reason)) {
-    const { state: next, effects } = loseLink(state, lost, "redirect-refused");
-    return { state: next, effects: [{ kind: "warn", code: "redirect-refused" }, ...effects] };
-  }
-  return follow(settle(state, event.atMs), event);
-}
-
-function mayFollow(state: In<"dialing" | "online">, host: string): boolean {
-  return shardHostOk(host, state.base) && host !== state.phase.host;
-}
-
-/** L11 (3), L17. */
-function follow(state: LinkFollower, event: RedirectedEvent): LinkStep {
-  const led = { ...state, kept: keptFor(state, event.reason), failures: undefined, hops: 1 };
-  if (led.hasCredit) return dialNext({ ...led, hasCredit: false });
-  return backOff(led, { ...event, trouble: "redirected" }, []);
-}
-
 /** L12. */
-function verify(state: In<"dialing">, { atMs, spreadMs }: VerifiedEvent): LinkStep {
+function verify(state: FollowerIn<"dialing">, { atMs, spreadMs }: VerifiedEvent): LinkStep {
   const { host } = state.phase;
   const kept = keptFor(state, host);
   const phase = {
@@ -243,41 +148,6 @@ function verify(state: In<"dialing">, { atMs, spreadMs }: VerifiedEvent): LinkSt
   return {
     state: { ...state, kept, hops: 0, failures: undefined, phase },
     effects: persist(state.home, kept),
-  };
-}
-
-/** L16 after hello_ok. */
-function restartLink(state: In<"online">, { atMs, random, reason }: RestartingEvent): LinkStep {
-  const settled = { ...settle(state, atMs), attempt: 0 };
-  return spreadOut(settled, { atMs, random, trouble: "restarting" }, restartSpreadMs(reason));
-}
-
-/** Close codes that tell of a peer that broke down rather than of this client; absent: EOF or reset. Spec L28. */
-const BROKEN_CODES: readonly (number | undefined)[] = [undefined, 1001, 1006, 1011, 1012];
-
-/** L15, L23, L28. */
-function loseLink(state: In<"online">, event: LostEvent, trouble: LinkTrouble): LinkStep {
-  const { atMs, by, closeCode } = event;
-  const { sinceMs, spreadMs } = state.phase;
-  const settled = settle(state, atMs);
-  const isReplaced = by === "peer" && closeCode === CLOSE_CODE.replaced;
-  const next = {
-    ...settled,
-    attempt: atMs - sinceMs >= LINK_SETTLED_MS ? 0 : settled.attempt,
-    isReplaced: settled.isReplaced || isReplaced,
-  };
-  const isBroken = by === "peer" && BROKEN_CODES.includes(closeCode);
-  const warnings: readonly LinkEffect[] = isReplaced ? [{ kind: "warn", code: "replaced" }] : [];
-  return backOff(next, { ...event, trouble }, warnings, isBroken ? spreadMs : undefined);
-}
-
-/** What a link has earned when it ends. Spec L17, L23. */
-function settle(state: In<"online">, atMs: number): LinkFollower {
-  const livedMs = atMs - state.phase.sinceMs;
-  return {
-    ...state,
-    hasCredit: state.hasCredit || livedMs >= LINK_CREDIT_MS,
-    isReplaced: state.isReplaced && livedMs < REPLACED_SETTLED_MS,
   };
 }
 
@@ -297,19 +167,4 @@ function rehome(state: LinkFollower, { home }: RehomedEvent): LinkStep {
     return { state: { ...unlinked, home, phase: { kind: "unlinked" } }, effects };
   }
   return dialNext(createLinkFollower({ base, isFollowing, home }), [hangUp, ...persist(home, undefined)]);
-}
-
-function withoutKept(state: LinkFollower): LinkFollower {
-  return { ...state, kept: undefined, hops: 0, failures: undefined };
-}
-
-function dropRecord(
-  state: LinkFollower,
-  code: "host-forgotten" | "redirect-repeated",
-): readonly LinkEffect[] {
-  return [{ kind: "warn", code }, ...persist(state.home, undefined)];
-}
-
-function persist(home: string | undefined, host: string | undefined): readonly LinkEffect[] {
-  return home === undefined ? [] : [{ kind: "persist", home, host }];
 }

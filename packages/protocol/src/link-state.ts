@@ -64,6 +64,11 @@ export interface LinkFollower<Phase extends LinkPhase = LinkPhase> extends Omit<
   readonly phase: Phase;
 }
 
+/** A follower in one phase. */
+export type FollowerIn<Kind extends LinkPhase["kind"]> = LinkFollower<
+  Extract<LinkPhase, { readonly kind: Kind }>
+>;
+
 /** What to show. `untilMs` is monotonic; `host` is where the link is, or is sought next. */
 export type LinkState =
   | { readonly kind: "idle" }

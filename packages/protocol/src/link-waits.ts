@@ -12,7 +12,7 @@ import {
   REPLACED_ATTEMPT_MIN,
   WAKE_LATE_MS,
 } from "./link-limits.ts";
-import { nextHost, type LinkFollower, type LinkPhase } from "./link-state.ts";
+import { nextHost, type FollowerIn, type LinkFollower } from "./link-state.ts";
 import type { LinkTrouble } from "./link-trouble.ts";
 
 /** The next state and what is to be done. */
@@ -20,9 +20,6 @@ export interface LinkStep {
   readonly state: LinkFollower;
   readonly effects: readonly LinkEffect[];
 }
-
-/** A follower that waits. */
-export type WaitingFollower = LinkFollower<Extract<LinkPhase, { readonly kind: "waiting" }>>;
 
 /** When and why a wait begins. */
 export interface WaitStart {
@@ -59,7 +56,7 @@ export function spreadOut(state: LinkFollower, start: WaitStart, spreadMs: numbe
 }
 
 /** The wait's own timer fired. Spec L14, L17. */
-export function finishWait(state: WaitingFollower, { atMs }: TimerFiredEvent): LinkStep {
+export function finishWait(state: FollowerIn<"waiting">, { atMs }: TimerFiredEvent): LinkStep {
   const { untilMs, cause } = state.phase;
   // A timer that fires too early, or a stale one: the rest is still to be waited.
   if (atMs < untilMs) return { state, effects: [{ kind: "wait", ms: untilMs - atMs, cause }] };
@@ -68,7 +65,10 @@ export function finishWait(state: WaitingFollower, { atMs }: TimerFiredEvent): L
 }
 
 /** The machine woke or has another network: what is left of a backoff is not waited. Spec L14, L16. */
-export function wakeWait(state: WaitingFollower, { kind, atMs }: WokeEvent | NetworkChangedEvent): LinkStep {
+export function wakeWait(
+  state: FollowerIn<"waiting">,
+  { kind, atMs }: WokeEvent | NetworkChangedEvent,
+): LinkStep {
   const { untilMs, spreadUntilMs } = state.phase;
   if (atMs >= untilMs) return dialNext(noteWake({ ...state, hasCredit: true }, kind, atMs));
   const isSameWake = atMs - state.wokenAtMs[kind] < WAKE_LATE_MS;
