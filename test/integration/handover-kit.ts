@@ -75,3 +75,11 @@ export async function createHandedNode(
     operator: () => openOperator(dataDir),
   };
 }
+
+/** Names of what a process has logged of leaving, taking over and serving. */
+export function eventsOf({ stderr }: RunningProcess): readonly string[] {
+  return stderr.lines
+    .filter((line) => line.startsWith("{"))
+    .map((line) => (JSON.parse(line) as { readonly event: string }).event)
+    .filter((event) => /^(taking|taken|nothing|node|drain)-/.test(event));
+}

@@ -12,21 +12,14 @@ import {
   verifies,
   within,
   type FleetTunnel,
-  type RunningProcess,
 } from "@moor/testkit";
 import { expect, onTestFinished, test } from "vitest";
 import { callOnce, startGatedServer } from "./cluster-kit.ts";
-import { createHandedNode, type HandedNode } from "./handover-kit.ts";
+import { createHandedNode, eventsOf, type HandedNode } from "./handover-kit.ts";
 
 const DIALS_PER_S = 300;
 const ROUNDS = 3;
 const DONE = { kind: "exited", code: 0 };
-
-const eventsOf = ({ stderr }: RunningProcess) =>
-  stderr.lines
-    .filter((line) => line.startsWith("{"))
-    .map((line) => (JSON.parse(line) as { readonly event: string }).event)
-    .filter((event) => /^(taking|taken|nothing|node|drain)-/.test(event));
 
 verifies(
   "L24",

@@ -32,7 +32,7 @@ verifies(
   },
 );
 
-verifies("L15", "without it all of them come within half a second", () => {
+test("clients that know no spread all come within half a second", () => {
   const { naive } = predict(10_000);
   expect(naive.perSecond).toEqual([10_000]);
   expect(naive.maxMs).toBeLessThanOrEqual(500);

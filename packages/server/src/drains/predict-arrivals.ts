@@ -15,6 +15,9 @@ const SAMPLE_MAX = 20_000;
 /** A client that is not back by then is missing. Milliseconds. */
 const HORIZON_MS = 600_000;
 
+/** Within what time a naive client redials. Milliseconds. */
+const NAIVE_REDIAL_MS = 500;
+
 /** Width of a bin. Milliseconds. */
 const BIN_MS = 1_000;
 
@@ -52,7 +55,7 @@ export interface Arrivals {
 export interface ArrivalForecast {
   /** With 4503 and its spread. */
   readonly spread: Arrivals;
-  /** The same restart without them: links are lost at once, and clients redial within half a second, then back off. */
+  /** The same restart with clients that redial within half a second after whatever ended, again and again. */
   readonly naive: Arrivals;
 }
 
@@ -61,13 +64,10 @@ export function predictArrivals(input: PredictionInput): ArrivalForecast {
   const { plan } = input;
   const whole = [{ atMs: 0, links: plan.links }];
   return {
-    spread: arrivalsOf(input, plan.waves, "restart"),
-    naive: arrivalsOf(input, whole, "loss"),
+    spread: arrivalsOf(input, plan.waves, followClient),
+    naive: arrivalsOf(input, whole, hammer),
   };
 }
-
-/** Ways of ending a link. */
-type Ending = "restart" | "loss";
 
 interface Ends {
   readonly arrivedMs: number[];
@@ -75,7 +75,11 @@ interface Ends {
   missing: number;
 }
 
-function arrivalsOf(input: PredictionInput, waves: SpreadPlan["waves"], ending: Ending): Arrivals {
+function arrivalsOf(
+  input: PredictionInput,
+  waves: SpreadPlan["waves"],
+  run: (client: ClientRun, ends: Ends) => void,
+): Arrivals {
   const { links } = input.plan;
   const scale = Math.max(1, links / SAMPLE_MAX);
   const random = createRandom(input.seed ?? 1);
@@ -84,7 +88,7 @@ function arrivalsOf(input: PredictionInput, waves: SpreadPlan["waves"], ending: 
   for (const wave of waves) {
     const sample = Math.round(wave.links / scale);
     for (let client = 0; client < sample; client += 1) {
-      followClient({ closedAtMs: wave.atMs, ending, spreadMs: input.plan.spreadMs, dial, random }, ends);
+      run({ closedAtMs: wave.atMs, spreadMs: input.plan.spreadMs, dial, random }, ends);
     }
   }
   return summarise(ends, scale, (links * 1000) / planEndMs(input.plan));
@@ -112,7 +116,6 @@ function createService(
 
 interface ClientRun {
   readonly closedAtMs: number;
-  readonly ending: Ending;
   readonly spreadMs: number;
   readonly dial: (atMs: number) => DialEnd;
   readonly random: () => number;
@@ -127,13 +130,15 @@ const LINKED = (() => {
   return stepLinkFollower(dialling, { kind: "verified", atMs: -HORIZON_MS }).state;
 })();
 
-/** Runs one client from the end of its link until it is back. */
-function followClient({ closedAtMs, ending, spreadMs, dial, random }: ClientRun, ends: Ends): void {
+/** A client as Moor's are, from its 4503 until it is back. */
+function followClient({ closedAtMs, spreadMs, dial, random }: ClientRun, ends: Ends): void {
   let state = LINKED;
-  let event: LinkEvent =
-    ending === "restart"
-      ? { kind: "restarting", atMs: closedAtMs, random: random(), reason: String(spreadMs) }
-      : { kind: "lost", atMs: closedAtMs, random: random(), by: "peer" };
+  let event: LinkEvent = {
+    kind: "restarting",
+    atMs: closedAtMs,
+    random: random(),
+    reason: String(spreadMs),
+  };
   while (event.atMs < HORIZON_MS) {
     const step = stepLinkFollower(state, event);
     state = step.state;
@@ -150,6 +155,18 @@ function followClient({ closedAtMs, ending, spreadMs, dial, random }: ClientRun,
       state.phase.kind === "dialing"
         ? { kind: "dial-failed", atMs, random: random(), cause: "connect" }
         : { kind: "timer-fired", atMs };
+  }
+  ends.missing += 1;
+}
+
+/** A client that knows neither spread nor backoff. */
+function hammer({ closedAtMs, dial, random }: ClientRun, ends: Ends): void {
+  let atMs = closedAtMs;
+  while (atMs < HORIZON_MS) {
+    const end = dial(atMs + random() * NAIVE_REDIAL_MS);
+    if (end.isServed) return void ends.arrivedMs.push(end.atMs);
+    ends.failedDials += 1;
+    atMs = end.atMs;
   }
   ends.missing += 1;
 }
