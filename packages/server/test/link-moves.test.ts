@@ -85,13 +85,14 @@ verifies("L21", "a client whose host leads to the new owner keeps its link", () 
   expect(entry.shard("s1").heard).toEqual(["register app h1 new"]);
 });
 
-verifies("L21", "an old owner that says so moves a link; one that is late changes nothing", () => {
+verifies("L21", "an old owner that says so moves a link; one that is late changes nothing", async () => {
   const { entry, oldApp } = fleet();
   const placement = { shard: "s2" as ShardId, revision: 2 };
   entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement });
   expect(entry.shard("s2").registered).toHaveLength(1);
   entry.table.placementChanged("h1" as HomeId);
   entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement });
+  await entry.runtime.advanceAsync(0);
   expect(entry.shard("s2").registered).toHaveLength(1);
   expect(oldApp.end).toBe("open");
 });

@@ -40,8 +40,8 @@ export class HandshakingLinks {
     this.#gauge.set(this.#sessions.size);
   }
 
-  /** Those that wait now; what ends meanwhile does not disturb the caller. */
-  all(): readonly LinkSession[] {
-    return [...this.#sessions.keys()];
+  /** Those that wait now. One may end while they are gone through. */
+  all(): Iterable<LinkSession> {
+    return this.#sessions.keys();
   }
 }

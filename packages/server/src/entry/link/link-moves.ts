@@ -40,13 +40,20 @@ export class LinkMoves {
     }
   }
 
-  /** A shard says that it does not own a live link's home. */
+  /** A shard lets go of a live link, since it does not own its home. */
+  ended(session: LinkSession, link: VerifiedLink, ending: NotOwner): void {
+    const { placement } = ending;
+    // One that the link has left already is late: it names the shard where the link is.
+    const isThere = placement !== undefined && placement.shard === link.port?.shard;
+    if (isThere && placement.revision <= link.registeredBy) return;
+    this.notOwner(session, link, ending);
+  }
+
+  /** A shard does not take a live link, since it does not own its home. */
   notOwner(session: LinkSession, link: VerifiedLink, { placement }: NotOwner): void {
     const { placements, catchUp } = this.#table.context;
     const { home, port } = link;
-    const isCrossed = placement !== undefined && placement.revision <= link.registeredBy;
     if (placement !== undefined) placements.learn(home, placement);
-    if (isCrossed && placements.best(home)?.shard === port?.shard && link.hops > 0) return;
     link.hops += 1;
     if (link.hops > OWNER_HOPS_MAX) return this.#sendAway(session);
     // It is registered nowhere now: should the home come back there, it must be registered again.

@@ -208,19 +208,14 @@ export class LinkTable implements SessionOwner, LinkEntry {
 
   homeChanged(home: HomeId): void {
     const key = this.context.identities.boxKey(home);
-    const isBad = ({ role }: LinkSession, { credential }: VerifiedLink) =>
-      key === undefined || (role === "box" && credential !== key);
-    this.#revoke(
-      [...this.#byHome.of(home), ...this.handshaking.all()],
-      (session, link) => link.home === home && isBad(session, link),
-    );
+    const isRevoked = (session: LinkSession, link: VerifiedLink) =>
+      link.home === home && (key === undefined || (session.role === "box" && link.credential !== key));
+    revoke(this.#byHome.of(home), isRevoked);
+    revoke(this.handshaking.all(), isRevoked);
   }
 
   keyRevoked(keyId: string): void {
-    this.#revoke(
-      [...this.#sessions.values()],
-      ({ role }, { credential }) => role === "app" && credential === keyId,
-    );
+    revoke(this.#sessions.values(), ({ role }, { credential }) => role === "app" && credential === keyId);
   }
 
   /** Destroys every socket that is left. */
@@ -232,17 +227,6 @@ export class LinkTable implements SessionOwner, LinkEntry {
   close(): void {
     this.wheel.close();
     this.#moves.close();
-  }
-
-  /** Closes those whose credential does not count any more. A box in its handshake finds out by itself, as all do (L28). */
-  #revoke(
-    sessions: readonly LinkSession[],
-    isRevoked: (session: LinkSession, link: VerifiedLink) => boolean,
-  ): void {
-    for (const session of sessions) {
-      const link = session.link ?? (session.role === "app" ? session.handshake?.link : undefined);
-      if (link !== undefined && isRevoked(session, link)) session.close(CLOSE_CODE.auth, "");
-    }
   }
 
   #countOnline({ role }: LinkSession, change: 1 | -1): void {
@@ -269,7 +253,7 @@ export class LinkTable implements SessionOwner, LinkEntry {
       closeLink: (linkId, ending) => {
         const session = sessionOf(linkId);
         if (session?.link === undefined) return;
-        if (ending.kind === "not-owner") return this.#moves.notOwner(session, session.link, ending);
+        if (ending.kind === "not-owner") return this.#moves.ended(session, session.link, ending);
         session.close(ending.kind === "replaced" ? CLOSE_CODE.replaced : CLOSE_CODE.auth, "");
       },
     };
@@ -294,6 +278,17 @@ export class LinkTable implements SessionOwner, LinkEntry {
       const session = this.#sessions.get(linkId);
       if (session?.role === "app" && session.link !== undefined) session.send(text);
     }
+  }
+}
+
+/** Closes those whose credential does not count any more. A box in its handshake finds out by itself, as all do (L28). */
+function revoke(
+  sessions: Iterable<LinkSession>,
+  isRevoked: (session: LinkSession, link: VerifiedLink) => boolean,
+): void {
+  for (const session of sessions) {
+    const link = session.link ?? (session.role === "app" ? session.handshake?.link : undefined);
+    if (link !== undefined && isRevoked(session, link)) session.close(CLOSE_CODE.auth, "");
   }
 }
 
