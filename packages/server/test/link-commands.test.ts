@@ -230,3 +230,40 @@ test("a TTL of years counts as ten minutes, one of nothing is expired at once", 
   expect(heard(on)).toEqual(["none expired"]);
   expect(on.shard.commands).toHaveLength(1);
 });
+
+verifies(
+  "L24",
+  "a node that leaves waits for its one-shots, and ends what is left after its grace honestly",
+  async () => {
+    const on = bench();
+    const ends: string[] = [];
+    const submit = (id: string, home: string) =>
+      on.entry.table.commands.submit({
+        home: home as HomeId,
+        id: id as CommandId,
+        app: undefined,
+        ttlMs: 60_000,
+        data: "1",
+        waiter: { written: () => {}, ended: ({ kind }) => void ends.push(`${id} ${kind}`) },
+      });
+    const { commands } = on.entry.table;
+    await commands.finishOneShots(1_000); // none: at once
+    submit("answered", "h1");
+    on.send("of-an-app");
+    let isFinished = false;
+    const finished = commands.finishOneShots(10_000).then(() => void (isFinished = true));
+    await on.entry.runtime.advanceAsync(5_000);
+    expect(isFinished).toBe(false);
+    on.end("answered", { kind: "result", data: "1" });
+    await finished;
+    on.entry.addHome("h2", "s2");
+    on.entry.away.add("s2");
+    submit("sent", "h1");
+    submit("held", "h2");
+    const given = commands.finishOneShots(10_000);
+    await on.entry.runtime.advanceAsync(10_000);
+    await given;
+    expect(ends).toEqual(["answered result", "sent unknown", "held not-delivered"]);
+    expect(commands.size).toBe(1);
+  },
+);

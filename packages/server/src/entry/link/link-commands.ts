@@ -70,7 +70,9 @@ export class OpenCommand implements DueItem {
 export class CommandTable {
   readonly #options: CommandTableOptions;
   readonly #open = new Map<SubmissionId, OpenCommand>();
+  readonly #onNoOneShot = new Set<() => void>();
   #count = 0;
+  #oneShotCount = 0;
 
   constructor(options: CommandTableOptions) {
     this.#options = options;
@@ -87,6 +89,7 @@ export class CommandTable {
     const nowMs = this.#options.runtime.monotonicMs();
     const open = new OpenCommand(this, submission, command, nowMs + command.ttlMs);
     this.#open.set(submission, open);
+    if (command.app === undefined) this.#oneShotCount += 1;
     if (command.ttlMs <= 0) this.#end(open, { kind: "expired" });
     else {
       this.#options.wheel.add(open, open.expiresAtMs);
@@ -98,8 +101,28 @@ export class CommandTable {
   /** Nobody waits any more. */
   withdraw(submission: SubmissionId): void {
     const open = this.#open.get(submission);
-    if (open === undefined || !this.#open.delete(submission)) return;
+    if (open === undefined) return;
+    this.#remove(open);
     open.port?.withdrawCommand(open.command.home, submission);
+  }
+
+  /** Waits until no one-shot is open, at most `graceMs`, then ends those that are left. Spec L24. */
+  async finishOneShots(graceMs: number): Promise<void> {
+    const { runtime } = this.#options;
+    if (this.#oneShotCount === 0) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        runtime.cancel(timer);
+        this.#onNoOneShot.delete(done);
+        resolve();
+      };
+      const timer = runtime.schedule(graceMs, done);
+      this.#onNoOneShot.add(done);
+    });
+    for (const open of this.#open.values()) {
+      if (open.command.app !== undefined) continue;
+      this.#end(open, open.port === undefined ? { kind: "not-delivered", why: "busy" } : { kind: "unknown" });
+    }
   }
 
   written(submission: SubmissionId): void {
@@ -184,6 +207,15 @@ export class CommandTable {
   }
 
   #end(open: OpenCommand, end: CommandEnd): void {
-    if (this.#open.delete(open.submission)) open.command.waiter.ended(end);
+    if (this.#remove(open)) open.command.waiter.ended(end);
+  }
+
+  /** Forgets a command; false if it had ended before. */
+  #remove(open: OpenCommand): boolean {
+    if (!this.#open.delete(open.submission)) return false;
+    if (open.command.app !== undefined) return true;
+    this.#oneShotCount -= 1;
+    if (this.#oneShotCount === 0) for (const run of this.#onNoOneShot) run();
+    return true;
   }
 }
