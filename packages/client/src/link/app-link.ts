@@ -57,7 +57,7 @@ export interface AppLinkOptions {
 /** Whether the home's box is linked, as of now. */
 export interface BoxPresence {
   readonly box: "online" | "offline" | "unknown";
-  /** Since when, as the service says it: milliseconds since the epoch. */
+  /** For how long it had been so when the service said it, milliseconds. */
   readonly sinceMs: number;
 }
 
