@@ -67,6 +67,7 @@ describe("on every walk", () => {
         // Never more careful than L17 either.
         if (
           event.kind === "redirected" &&
+          after.phase !== before.phase &&
           after.phase.kind === "waiting" &&
           after.phase.trouble === "redirected"
         ) {
