@@ -18,6 +18,7 @@ import type { ClusterNodeSpec } from "../../packages/server/test/support/simulat
 import { eachSeed } from "./each-seed.ts";
 
 const RUNS = 20;
+const TWIN_RUNS = 3;
 const STEPS_PER_RUN = 250;
 /** For one that hangs, or for some thousand seeds. */
 const DEADLINE_MS = 3_600_000;
@@ -57,6 +58,8 @@ class World {
   readonly ledger = new Map<string, LedgerEntry>();
   readonly submissions: Submission[] = [];
   readonly down: ClusterNodeSpec[] = [];
+  /** Box links that came online, by home. */
+  readonly greetings = new Map<string, number>();
   /** Highest generation of each home that was given by an owner who knew of its newest placement. */
   readonly #generations = new Map<string, number>();
   #violation: unknown;
@@ -325,6 +328,7 @@ class World {
 
   /** An owner that knows of the newest placement never gives a generation twice, nor a lower one. */
   #checkGeneration({ home, generation }: Extract<LinkFrame, { readonly t: "hello_ok" }>): void {
+    this.greetings.set(home, (this.greetings.get(home) ?? 0) + 1);
     const given = Number(generation);
     const revision = this.cluster.truth.placement(home)?.revision ?? 0;
     if (given <= revision) return; // By a former owner, who has not heard yet.
@@ -369,6 +373,31 @@ class World {
   }
 }
 
+/** Everybody is linked; then a copy of a box's disk is started too, and later both are switched off. */
+async function runTwins(seed: number): Promise<void> {
+  const world = new World(seed);
+  await world.start();
+  const [home] = world.homes;
+  const box = home === undefined ? undefined : world.boxes.get(home);
+  if (home === undefined || box === undefined) throw new Error("no home");
+  const twin = new SimulatedBox(world.links, home, world.ledger, ["shard"]);
+  twin.start();
+  let worst = 0;
+  for (let minute = 0; minute < 60; minute += 1) {
+    await world.advance(60_000);
+    worst = Math.max(worst, world.liveBoxes(home).shards);
+  }
+  expect(worst, "box links live at once").toBeLessThanOrEqual(1);
+  // The first link, and three replacements before each 10 min of peace.
+  expect(world.greetings.get(home)).toBeLessThanOrEqual(1 + 6 * 3);
+  expect(world.greetings.get(home)).toBeGreaterThan(3);
+  box.kill(false);
+  twin.kill(false);
+  await world.advance(60_000);
+  const told = world.apps.filter((app) => app.home === home).map(({ presence }) => presence);
+  expect(new Set(told)).toEqual(new Set(["offline"]));
+}
+
 async function runSeed(seed: number): Promise<void> {
   const world = new World(seed);
   await world.start();
@@ -385,6 +414,15 @@ verifies(
   "moves, cuts, deaths and darkness: acted on at most once, honest endings, one live box, everything heals",
   async () => {
     await eachSeed("test/sim/links", RUNS, runSeed);
+  },
+  DEADLINE_MS,
+);
+
+verifies(
+  ["L23", "L31"],
+  "two boxes with one identity replace each other a few times an hour; without any, apps hear offline",
+  async () => {
+    await eachSeed("test/sim/links", TWIN_RUNS, runTwins);
   },
   DEADLINE_MS,
 );

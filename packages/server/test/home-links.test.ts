@@ -139,6 +139,15 @@ describe("the box's link", () => {
     expect(told).not.toContain("linkRefused");
   });
 
+  test("one that ends at its entry as it is accepted is not there", () => {
+    const stage = HomeStage.settled();
+    stage.near.linkAccepted = (linkId) => stage.homes.withdrawLink(HOME, linkId);
+    stage.app(stage.far);
+    stage.far.take();
+    stage.box(stage.near);
+    expect([stage.status()?.presence.box, stage.far.take()]).toEqual(["offline", []]);
+  });
+
   test("replacements are counted", async () => {
     const stage = new HomeStage();
     for (let link = 0; link < 3; link += 1) stage.box();

@@ -4,7 +4,15 @@
 // I1  The box link that is here is the live one: it has the highest generation known of the home.
 // I2  A link whose entry is out of reach is kept for a while and told nothing: its entry registers it again.
 
-import type { LinkEntryPort, LinkId, RegisteredLink } from "../../peer/link-ports.ts";
+import type {
+  HomeShardPort,
+  LinkEnding,
+  LinkEntryPort,
+  LinkId,
+  LinkRefusal,
+  Presence,
+  RegisteredLink,
+} from "../../peer/link-ports.ts";
 import type { EntryId } from "../../peer/peer-link.ts";
 import type { LinkEntryLookup } from "./home-context.ts";
 
@@ -58,6 +66,25 @@ export class HomeLinks {
   clear(): void {
     this.box = undefined;
     this.#apps.clear();
+  }
+
+  /** Tells a link's entry that the shard has taken it. */
+  accept(
+    { entry, linkId }: RegisteredLink,
+    taken: { readonly generation: number | undefined; readonly presence: Presence },
+    port: HomeShardPort,
+  ): void {
+    this.#entries(entry)?.linkAccepted(linkId, taken, port);
+  }
+
+  /** Tells a link's entry that the shard does not take it. */
+  refuse({ entry, linkId }: RegisteredLink, refusal: LinkRefusal): void {
+    this.#entries(entry)?.linkRefused(linkId, refusal);
+  }
+
+  /** Tells a link's entry that the shard lets it go. */
+  letGo({ link }: HeldLink, ending: LinkEnding): void {
+    this.#entries(link.entry)?.closeLink(link.linkId, ending);
   }
 
   /** Calls `tell` once for each entry in reach that holds app links of the home. */

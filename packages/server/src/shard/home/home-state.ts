@@ -1,7 +1,7 @@
 // One home at the shard that owns it: its links, its box's presence, its commands, its snapshot.
 //
 // Spec: L20, L21, L23, L31, L33, L34; link-ports.ts.
-// I1  At most one box link is live, the one with the highest generation known; a generation is given once.
+// I1  At most one box link is live: the one in the seat (box-seat.ts).
 // I2  A link is told once that it was taken for each time it is registered, and once that it was let go.
 // I3  What an ended or older link says or how it ends changes nothing, but for commands that were delivered to it and of
 //     which nobody has said yet whether they were written.
@@ -16,8 +16,6 @@ import type {
   LinkRefusal,
   NowOutcome,
   RegisteredLink,
-  SubmissionId,
-  SubmittedCommand,
 } from "../../peer/link-ports.ts";
 import type { EntryId, KnownPlacement } from "../../peer/peer-link.ts";
 import {
@@ -27,8 +25,8 @@ import {
   PRESENCE_HOLD_MS_MAX,
   PRESENCE_SLACK_MS,
 } from "../../server-limits.ts";
-import { BoxGuard } from "./box-guard.ts";
 import { BoxPresence } from "./box-presence.ts";
+import { BoxSeat } from "./box-seat.ts";
 import { CommandTable } from "./command-table.ts";
 import type { HomeContext } from "./home-context.ts";
 import { describeHome } from "./home-status.ts";
@@ -45,20 +43,19 @@ export class HomeState {
   readonly home: HomeId;
   readonly #context: HomeContext;
   readonly #links: HomeLinks;
-  readonly #commands: CommandTable;
+  readonly #seat: BoxSeat;
+  readonly commands: CommandTable;
   readonly #now: NowSnapshot;
   #presence: BoxPresence;
-  readonly #guard = new BoxGuard();
   #isOwned = true;
-  /** Highest generation of any box link known here; 0 = none. */
-  #lastGeneration = 0;
 
   constructor(home: HomeId, context: HomeContext, arrival: HomeArrival) {
     this.home = home;
     this.#context = context;
     this.#links = new HomeLinks(context.entries);
+    this.#seat = new BoxSeat(this.#links, context.generations);
     this.#now = new NowSnapshot(context.budget);
-    this.#commands = new CommandTable(home, context, {
+    this.commands = new CommandTable(home, context, {
       presence: () => this.#presence.box,
       link: () => this.#commandLink(),
     });
@@ -69,8 +66,9 @@ export class HomeState {
     return this.#isOwned;
   }
 
+  /** Highest generation of any box link known here; 0 = none. */
   get lastGeneration(): number {
-    return this.#lastGeneration;
+    return this.#seat.lastGeneration;
   }
 
   get hasBox(): boolean {
@@ -81,21 +79,16 @@ export class HomeState {
     return this.#links.appCount;
   }
 
-  get commandsOpen(): number {
-    return this.#commands.openCount;
-  }
-
   /** Whether nothing would be lost by forgetting this home. */
   isIdle(): boolean {
     const nowMs = this.#nowMs();
-    if (!this.#isOwned) return this.#commands.isIdle();
+    if (!this.#isOwned) return this.commands.isIdle();
     return (
-      !this.hasBox &&
+      this.#seat.isIdle(nowMs) &&
       this.#links.appCount === 0 &&
       this.#presence.box === "offline" &&
-      this.#commands.isIdle() &&
-      this.#now.isIdle(nowMs) &&
-      this.#guard.isIdle(nowMs)
+      this.commands.isIdle() &&
+      this.#now.isIdle(nowMs)
     );
   }
 
@@ -113,20 +106,8 @@ export class HomeState {
     this.#boxLeft(backWithinMs ?? 0);
   }
 
-  submit(command: SubmittedCommand): void {
-    this.#commands.submit(command);
-  }
-
-  withdrawCommand(submission: SubmissionId): void {
-    this.#commands.withdraw(submission);
-  }
-
-  settle(linkId: LinkId, id: CommandId, outcome: "written" | "not-written"): void {
-    this.#commands.settle(linkId, id, outcome);
-  }
-
   answer(linkId: LinkId, id: CommandId, answer: BoxAnswer): void {
-    if (this.#isLiveBox(linkId) || this.#commands.isInDoubt(linkId, id)) this.#commands.answer(id, answer);
+    if (this.#isLiveBox(linkId) || this.commands.isInDoubt(linkId, id)) this.commands.answer(id, answer);
   }
 
   event(linkId: LinkId, data: string): void {
@@ -146,8 +127,8 @@ export class HomeState {
     const nowMs = this.#nowMs();
     return describeHome(this.#links, nowMs, {
       presence: this.#presence.get(),
-      duplicateIdentity: this.#guard.status(nowMs),
-      commandsOpen: this.#commands.openCount,
+      duplicateIdentity: this.#seat.duplicate(nowMs),
+      commandsOpen: this.commands.openCount,
     });
   }
 
@@ -167,14 +148,14 @@ export class HomeState {
   /** An entry is gone for good, with its links and all who waited there. */
   entryGone(entry: EntryId): void {
     this.#dropLinks(({ link }) => link.entry === entry);
-    this.#commands.dropEntry(entry);
+    this.commands.dropEntry(entry);
   }
 
   /** The box has another key, or none: a link that was verified with the old one ends. */
   boxKeyChanged(key: string | undefined): void {
     const box = this.#links.box;
     if (box === undefined || box.link.credential === key) return;
-    this.#letGo(box, { kind: "revoked" });
+    this.#links.letGo(box, { kind: "revoked" });
     this.#boxLeft(0);
   }
 
@@ -183,7 +164,7 @@ export class HomeState {
     for (const held of this.#links.apps()) {
       if (held.link.credential !== keyId) continue;
       this.#links.removeApp(held.link.linkId);
-      this.#letGo(held, { kind: "revoked" });
+      this.#links.letGo(held, { kind: "revoked" });
     }
   }
 
@@ -198,8 +179,8 @@ export class HomeState {
     this.#presence.close();
     const ending: LinkEnding =
       why.kind === "moved" ? { kind: "not-owner", placement: why.placement } : { kind: "home-gone" };
-    for (const held of links) this.#letGo(held, ending);
-    this.#commands.leave(ending.kind === "not-owner" ? ending : { kind: "not-delivered", why: "no-box" });
+    for (const held of links) this.#links.letGo(held, ending);
+    this.commands.leave(ending.kind === "not-owner" ? ending : { kind: "not-delivered", why: "no-box" });
     return links.length;
   }
 
@@ -207,18 +188,18 @@ export class HomeState {
   arrive(arrival: HomeArrival): void {
     this.#isOwned = true;
     this.#presence = this.#createPresence(arrival);
-    this.#commands.arrive();
+    this.commands.arrive();
   }
 
   /** Forgets what is over. */
   sweep(): void {
-    this.#commands.sweep();
+    this.commands.sweep();
   }
 
   /** Ends every timer. */
   close(): void {
     this.#presence.close();
-    this.#commands.close();
+    this.commands.close();
   }
 
   #registerApp(link: RegisteredLink): boolean {
@@ -232,56 +213,32 @@ export class HomeState {
   }
 
   #registerBox(link: RegisteredLink, placementRevision: number): boolean {
-    const incumbent = this.#links.box;
-    if (incumbent?.link.linkId === link.linkId) return this.#boxBack(incumbent);
-    const refusal = this.#judgeNewcomer(link, incumbent);
-    if (refusal !== undefined) return this.#refuse(link, refusal);
-    const { generations } = this.#context;
-    const generation = link.generation ?? generations.next(this.#lastGeneration, placementRevision);
-    this.#lastGeneration = generation;
-    const box = { link, generation, takenAtMs: this.#nowMs(), awaySinceMs: undefined };
-    this.#links.box = box;
-    if (incumbent !== undefined) this.#replace(incumbent);
-    this.#boxThere(box);
-    return link.generation === undefined;
-  }
-
-  /** Whether a box link that is not the live one may become it. Spec L23. */
-  #judgeNewcomer(link: RegisteredLink, incumbent: HeldBox | undefined): LinkRefusal | undefined {
-    if (link.generation !== undefined) {
-      return link.generation < this.#lastGeneration ? { kind: "superseded" } : undefined;
+    const seating = this.#seat.take(link, placementRevision, this.#nowMs());
+    if (seating.kind === "refused") return this.#refuse(link, seating.refusal);
+    if (seating.kind === "taken") {
+      if (seating.isFight) this.#reportFight();
+      if (seating.replaced !== undefined) this.#replace(seating.replaced);
     }
-    // One whose entry is out of reach may well be gone: to come back elsewhere is no replacement.
-    if (incumbent === undefined || incumbent.awaySinceMs !== undefined) return undefined;
-    const waitMs = this.#guard.holdOff(this.#nowMs());
-    if (waitMs > 0) return { kind: "incumbent-stays", waitMs };
-    this.#noteReplacement();
-    return undefined;
-  }
-
-  /** The live box link is registered again. */
-  #boxBack(box: HeldBox): boolean {
-    box.awaySinceMs = undefined;
-    this.#boxThere(box);
-    return false;
+    this.#boxThere(seating.box);
+    return seating.kind === "taken" && link.generation === undefined;
   }
 
   #boxThere(box: HeldBox): void {
     this.#accept(box.link, box.generation);
+    if (this.#links.box !== box) return; // It ended at its entry as it was accepted.
     this.#presence.online();
-    this.#commands.deliverQueued();
+    this.commands.deliverQueued();
   }
 
   #replace(incumbent: HeldBox): void {
     const { metrics, logger } = this.#context;
     metrics.linkReplacements.inc();
     logger.debug("box-link-replaced", { home: this.home, generation: incumbent.generation });
-    this.#letGo(incumbent, { kind: "replaced" });
-    this.#commands.linkEnded(incumbent.link.linkId);
+    this.#links.letGo(incumbent, { kind: "replaced" });
+    this.commands.linkEnded(incumbent.link.linkId);
   }
 
-  #noteReplacement(): void {
-    if (!this.#guard.noteReplacement(this.#nowMs())) return;
+  #reportFight(): void {
     const { logger, timeline, port } = this.#context;
     timeline.note(this.home, "duplicate-identity", `${port.shard}: two boxes replace each other`);
     logger.warn("duplicate-identity", { home: this.home, shard: port.shard });
@@ -295,8 +252,8 @@ export class HomeState {
     const holdMs = Math.min(backWithinMs + PRESENCE_SLACK_MS, PRESENCE_HOLD_MS_MAX);
     if (backWithinMs > 0) this.#presence.unknown(holdMs);
     else this.#presence.offline();
-    this.#commands.linkEnded(box.link.linkId);
-    if (backWithinMs <= 0) this.#commands.failQueued();
+    this.commands.linkEnded(box.link.linkId);
+    if (backWithinMs <= 0) this.commands.failQueued();
   }
 
   #dropLinks(isDropped: (held: HeldLink) => boolean): void {
@@ -305,17 +262,12 @@ export class HomeState {
   }
 
   #accept(link: RegisteredLink, generation: number | undefined): void {
-    const { entries, port } = this.#context;
-    entries(link.entry)?.linkAccepted(link.linkId, { generation, presence: this.#presence.get() }, port);
+    this.#links.accept(link, { generation, presence: this.#presence.get() }, this.#context.port);
   }
 
   #refuse(link: RegisteredLink, refusal: LinkRefusal): false {
-    this.#context.entries(link.entry)?.linkRefused(link.linkId, refusal);
+    this.#links.refuse(link, refusal);
     return false;
-  }
-
-  #letGo({ link }: HeldLink, ending: LinkEnding): void {
-    this.#context.entries(link.entry)?.closeLink(link.linkId, ending);
   }
 
   #isLiveBox(linkId: LinkId): boolean {
@@ -330,19 +282,17 @@ export class HomeState {
   }
 
   #createPresence({ sinceMs, boxExpectedUntilMs }: HomeArrival): BoxPresence {
-    const { runtime } = this.#context;
-    const presence = new BoxPresence(
+    return new BoxPresence(
       {
-        runtime,
+        runtime: this.#context.runtime,
         changed: () => {
           const told = this.#presence.get();
           this.#links.tellApps((entry, linkIds) => entry.sendPresence(linkIds, told));
         },
-        lapsed: () => this.#commands.failQueued(),
+        lapsed: () => this.commands.failQueued(),
       },
       { sinceMs, expectedUntilMs: boxExpectedUntilMs },
     );
-    return presence;
   }
 
   #nowMs(): number {

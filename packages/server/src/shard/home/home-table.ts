@@ -101,18 +101,18 @@ export class HomeTable implements HomeShardPort {
 
   submitCommand(command: SubmittedCommand): void {
     const state = this.#stateFor(command.home, command.placement);
-    if (state !== undefined) return state.submit(command);
+    if (state !== undefined) return state.commands.submit(command);
     // One that was sent before may have run at an owner since: nobody may run it anew.
     const ending = command.isAgain ? ({ kind: "unknown" } as const) : this.#notOwner(command.home);
     this.#options.entries(command.entry)?.commandEnded(command.submission, ending);
   }
 
   withdrawCommand(home: HomeId, submission: SubmissionId): void {
-    this.#homes.get(home)?.withdrawCommand(submission);
+    this.#homes.get(home)?.commands.withdraw(submission);
   }
 
   commandSettled(home: HomeId, linkId: LinkId, id: CommandId, outcome: "written" | "not-written"): void {
-    this.#homes.get(home)?.settle(linkId, id, outcome);
+    this.#homes.get(home)?.commands.settle(linkId, id, outcome);
   }
 
   boxAnswered(home: HomeId, linkId: LinkId, id: CommandId, answer: BoxAnswer): void {
@@ -194,7 +194,7 @@ export class HomeTable implements HomeShardPort {
     for (const state of this.#homes.values()) {
       boxLinks += state.hasBox ? 1 : 0;
       appLinks += state.appCount;
-      commandsOpen += state.commandsOpen;
+      commandsOpen += state.commands.openCount;
     }
     return { boxLinks, appLinks, commandsOpen };
   }

@@ -48,6 +48,11 @@ export function hasLinkEnded({ progress }: OpenCommand): boolean {
   return progress.kind === "delivered" && progress.doubtUntilMs !== Number.POSITIVE_INFINITY;
 }
 
+/** When the last waiter's time is over, grace left out: how long the box may still act. */
+export function deadlineAtMs({ waiters }: OpenCommand): number {
+  return Math.max(...[...waiters.values()].map((waiter) => waiter.deadlineAtMs));
+}
+
 /** When a waiter's time is over if nothing more is heard: then it gets `overdueEnding`. */
 export function dueAtMs({ progress }: OpenCommand, { deadlineAtMs }: CommandWaiter): number {
   switch (progress.kind) {
