@@ -1,7 +1,9 @@
 // One node's processes following each other under load: the port does not go dark, and no call is lost.
 
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import path from "node:path";
 import {
   holdSocket,
@@ -43,6 +45,18 @@ verifies(
   },
   120_000,
 );
+
+test("a thousand dials fit into the queue of an inherited socket while nobody accepts", async () => {
+  const socket = holdSocket();
+  onTestFinished(() => socket.close());
+  const node = await createHandedNode({}, { fd: 3 });
+  const running = await node.serve([], { inherited: [socket.fd] });
+  running.signal("SIGTERM");
+  expect(await within(running.ended, "the node to leave")).toEqual(DONE);
+  const waiting = Array.from({ length: 1_000 }, () => connect({ port: socket.port, host: "127.0.0.1" }));
+  onTestFinished(() => waiting.forEach((dial) => dial.destroy()));
+  await within(Promise.all(waiting.map((dial) => once(dial, "connect"))), "every dial to be queued");
+});
 
 test("systemd's own variables name the socket", async () => {
   const socket = holdSocket();

@@ -29,7 +29,8 @@ export function bindServer(server: Server, binding: Binding, onLater: (code: str
     if (server.listening) onLater(error.code ?? "failed");
     else reject(bindRefusal(binding, error.code ?? "unknown error"));
   });
-  server.listen(listenOptions(binding), () => {
+  // As an argument of its own: of an inherited socket's options Node does not read it.
+  server.listen(listenOptions(binding), LISTEN_BACKLOG, () => {
     if (binding.unixPath !== undefined || isTcpAddress(server.address())) return resolve();
     server.close();
     reject(bindRefusal(binding, "no TCP socket"));
@@ -38,10 +39,9 @@ export function bindServer(server: Server, binding: Binding, onLater: (code: str
 }
 
 function listenOptions({ host, port, isPortShared, fd, unixPath }: Binding) {
-  const backlog = LISTEN_BACKLOG;
-  if (unixPath !== undefined) return { path: unixPath, backlog };
-  if (fd !== undefined) return { fd, backlog };
-  return { host, port, backlog, ...(isPortShared === true ? { reusePort: true } : {}) };
+  if (unixPath !== undefined) return { path: unixPath };
+  if (fd !== undefined) return { fd };
+  return { host, port, ...(isPortShared === true ? { reusePort: true } : {}) };
 }
 
 function isTcpAddress(address: AddressInfo | string | null): boolean {
