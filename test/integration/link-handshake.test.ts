@@ -1,8 +1,16 @@
 // What a box and an app say before they are believed, and what they believe (L9, L10, L28–L30).
 
-import { createBoxIdentityPem, parseBoxIdentity, type VerifySignature, verifyWithNode } from "@moor/client";
-import { makeServiceKey, verifies, type FakeLink, type HelloOkWords } from "@moor/testkit";
-import { expect, test } from "vitest";
+import { connect, type Socket } from "node:net";
+import {
+  createBoxIdentityPem,
+  createWsDialler,
+  parseBoxIdentity,
+  type SocketEnd,
+  type VerifySignature,
+  verifyWithNode,
+} from "@moor/client";
+import { makeServiceKey, startProcess, verifies, type FakeLink, type HelloOkWords } from "@moor/testkit";
+import { expect, onTestFinished, test } from "vitest";
 import { createApp, HOME, IDENTITY, startBox, startService, stateOf, TOKEN } from "./link-kit.ts";
 
 verifies(["L28", "L6"], "a box proves its key, verifies hello_ok, and is online", async () => {
@@ -161,3 +169,36 @@ test("another box's proof does not verify", async () => {
   const link = (await service.dials.take()).upgrade();
   expect(await link.challenge(IDENTITY.publicKey)).toBe(false);
 });
+
+/** A service with room for two in its queue, which accepts nobody for the first while of its life. */
+const SLOW_SERVICE = `
+const server = require("node:http").createServer((_request, response) => response.writeHead(404).end());
+server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+  console.log(server.address().port);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+});`;
+
+verifies(
+  "L15",
+  "a dial that a full queue keeps waiting goes through, although the name has a second address where nobody listens",
+  async () => {
+    const service = await startProcess({ args: ["--input-type=commonjs", "-e", SLOW_SERVICE] });
+    onTestFinished(async () => void (await service.kill()));
+    const port = Number(await service.stdout.waitFor(/^\d+$/));
+    const queued = Array.from({ length: 6 }, () => connect({ port, host: "127.0.0.1" }));
+    onTestFinished(() => queued.forEach((socket) => socket.destroy()));
+    await Promise.all(queued.slice(0, 2).map(connected));
+    const end = await new Promise<SocketEnd>((resolve) => {
+      const url = { host: "moor.localhost", origin: `ws://moor.localhost:${port}`, path: "/v1/box" };
+      createWsDialler().dial(url, { onOpen: () => {}, onMessage: () => {}, onEnd: resolve });
+    });
+    expect(end).toEqual({ kind: "no-upgrade", status: 404 });
+  },
+);
+
+function connected(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("connect", () => resolve());
+    socket.once("error", reject);
+  });
+}

@@ -14,7 +14,7 @@ import type { FaultCategory } from "../http/fault-category.ts";
 import { lookupLoopbackFirst } from "./loopback-lookup.ts";
 import type { OneShotAnswer, OneShotHttp, OneShotRequest } from "./one-shot-http.ts";
 import { troubleOfCategory } from "./socket-fault.ts";
-import type { NodeDialOptions } from "./ws-dialler.ts";
+import { ADDRESS_WAIT_MS, type NodeDialOptions } from "./ws-dialler.ts";
 
 /** One-shots on real sockets. */
 export function createNodeOneShotHttp(runtime: Runtime, { ca, lookup }: NodeDialOptions = {}): OneShotHttp {
@@ -25,6 +25,7 @@ export function createNodeOneShotHttp(runtime: Runtime, { ca, lookup }: NodeDial
     bodyTimeout: 0,
     connect: {
       lookup: lookup ?? lookupLoopbackFirst,
+      autoSelectFamilyAttemptTimeout: ADDRESS_WAIT_MS,
       rejectUnauthorized: true,
       ...(ca !== undefined && { ca }),
     },

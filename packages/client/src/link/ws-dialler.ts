@@ -21,6 +21,11 @@ export interface NodeDialOptions {
   readonly lookup?: LookupFunction;
 }
 
+/** How long one address of several is tried before the next. Milliseconds: over the 3 s after which TCP asks a second time.
+ *  Node's own 250 fails dials over slow lines, and those that a restarting service's full queue keeps waiting, wherever
+ *  the next address cannot be reached at all. */
+export const ADDRESS_WAIT_MS = 3_500;
+
 /** A dialler on real sockets. */
 export function createWsDialler({ ca, lookup }: NodeDialOptions = {}): LinkDialler {
   const options = {
@@ -29,6 +34,7 @@ export function createWsDialler({ ca, lookup }: NodeDialOptions = {}): LinkDiall
     maxPayload: LINK_FRAME_BYTES_MAX,
     rejectUnauthorized: true,
     lookup: lookup ?? lookupLoopbackFirst,
+    autoSelectFamilyAttemptTimeout: ADDRESS_WAIT_MS,
     headers: { "User-Agent": `moor-link/${AGENT_VERSION}` },
     ...(ca !== undefined && { ca }),
   } as ClientOptions;
