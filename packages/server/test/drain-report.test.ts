@@ -8,7 +8,7 @@ import { createTempDir, settle, VirtualRuntime, verifies } from "@moor/testkit";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { ShardId } from "../src/directory/records.ts";
 import { askMarks, createDrainDesk, type DrainOrder } from "../src/drains/drain-desk.ts";
-import { DRAIN_NOTE_FILE, NOTED_MAX, readDrainNote } from "../src/drains/drain-note.ts";
+import { DRAIN_NOTE_FILE, markClients, markOf, NOTED_MAX, readDrainNote } from "../src/drains/drain-note.ts";
 import type { DrainForecast, DrainReport } from "../src/drains/drain-report.ts";
 import type { LinkedClient } from "../src/drains/link-drain-port.ts";
 import { NodeDrain, type NodeDrainOptions } from "../src/drains/node-drain.ts";
@@ -116,6 +116,7 @@ verifies(
     expect(report?.started_at).toBe(new Date(closedAtMs - 25).toISOString());
     expect(report?.p50_ms).toBeLessThan(1_000);
     expect(report?.max_ms).toBeGreaterThan(2_000);
+    for (const at of [7, 8, 9]) next.linkVerified(box(at)); // too late to be counted
     expect(logged("drain-report")).toMatchObject([{ back: 7, backWithinSpread: 6, elsewhere: 1, never: 3 }]);
     expect(existsSync(join(dataDir, DRAIN_NOTE_FILE))).toBe(false);
   },
@@ -155,6 +156,19 @@ test("who comes back elsewhere while waves go on is counted by the process that 
   next.ready();
   expect(next.report()).toMatchObject({ elsewhere, never: NOTED_MAX - elsewhere, unknown: 10_000 });
 }, 60_000);
+
+test("beyond the bound clients are noted by lot, those who came last as likely as the first", () => {
+  const runtime = new VirtualRuntime(5);
+  const total = 2 * NOTED_MAX;
+  const clients = Array.from({ length: total }, (_, at) => box(at));
+  const marks = new Set(markClients(clients, total, "salt", runtime));
+  expect(marks.size).toBeLessThanOrEqual(NOTED_MAX);
+  for (const part of [clients.slice(0, 10_000), clients.slice(-10_000)]) {
+    const noted = part.filter((client) => marks.has(markOf("salt", client))).length;
+    expect(noted).toBeGreaterThan(4_500);
+    expect(noted).toBeLessThan(5_500);
+  }
+});
 
 test("the note is the owner's alone, names nobody, and is bounded however many were linked", async () => {
   const runtime = new VirtualRuntime(1);
@@ -305,6 +319,13 @@ test("an order that cannot be carried out says why", async () => {
   expect(await refusalOf(b.order(ORDER))).toBe("node_unreachable");
   expect(await refusalOf(b.report(ORDER.shard))).toBe("node_unreachable");
   expect(orders).toEqual([]);
+});
+
+test("a node that does not run the shard any more does not leave for it", async () => {
+  const { ask, orders } = createDesks();
+  const { spreadMs: _spreadMs, ...order } = ORDER;
+  const reply = await ask("b", { t: "drain", ...order });
+  expect([reply?.head["forecast"], orders]).toEqual([null, []]);
 });
 
 test("a report is the shard's node's, asked at any node; one that does not exist is not found", async () => {

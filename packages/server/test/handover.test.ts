@@ -176,6 +176,8 @@ verifies(
         exchange.query,
         exchange.requestId,
         exchange.header("x-own"),
+        exchange.headerLines("x-request-id"),
+        exchange.header("te"),
         text,
       ]);
       exchange.reply(202, { "X-Kept": "yes" }, "taken");
@@ -186,13 +188,24 @@ verifies(
         method: "POST",
         path: RESPONSE,
         query: "a=b",
-        rawHeaders: ["Host", "x", "X-Own", "1", "Connection", "keep-alive", "Content-Length", "4"],
+        rawHeaders: [
+          "Host",
+          "x",
+          "X-Own",
+          "1",
+          "X-Request-Id",
+          "req_1",
+          "TE",
+          "trailers",
+          "Content-Length",
+          "4",
+        ],
         body: "body",
       },
       "req_1",
     );
     expect(await relayToLeaving(exchange, leavingSocketPath(dataDir))).toBe(true);
-    expect(seen).toEqual([["POST", RESPONSE, "a=b", "req_1", "1", "body"]]);
+    expect(seen).toEqual([["POST", RESPONSE, "a=b", "req_1", "1", ["req_1"], undefined, "body"]]);
     expect([exchange.status, exchange.text, exchange.headers["x-kept"]]).toEqual([202, "taken", "yes"]);
     expect(exchange.headers["connection"]).toBeUndefined();
     expect(exchange.headers["x-request-id"]).toBeUndefined();
