@@ -56,6 +56,20 @@ verifies("L21", "a new owner that says nothing is waited for 2 s", () => {
   expect(box.end).toBe("4421 s2.moor.localhost");
 });
 
+verifies(
+  "L21",
+  "nobody is sent to an owner that stopped being live while it was asked: its links are registered there",
+  () => {
+    const { entry, box } = fleet();
+    entry.shard("s2").isSilent = true;
+    entry.move("h1", "s2", 2);
+    entry.setState("s2", "draining");
+    entry.runtime.advance(2_500);
+    expect(box.end).toBe("open");
+    expect(entry.shard("s2").registered.filter(({ role }) => role === "box")).toHaveLength(1);
+  },
+);
+
 verifies("L21", "a not-owner is no acknowledgement", () => {
   const { entry, box } = fleet();
   entry.shard("s2").now = { kind: "not-owner", placement: undefined };
