@@ -240,7 +240,8 @@ class DirectoryNode {
         : undefined;
     await this.#drain.leave(order, {
       stopAccepting: async () => this.#publicListener?.stopAccepting(),
-      finishCalls: (graceMs) => this.#finishCalls(graceMs),
+      finishCalls: (graceMs) => this.#core.entry.drain(graceMs),
+      finishOneShots: async (graceMs) => this.#links?.table.commands.finishOneShots(graceMs),
     });
     this.#drain.close();
     // What is still being written reaches its peers while the rest closes: the next process waits for the directory.
@@ -270,12 +271,6 @@ class DirectoryNode {
       return this.#links?.handle(exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady);
     if (replyHealth(exchange, () => false)) return;
     replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
-  }
-
-  /** Calls and one-shots. */
-  async #finishCalls(graceMs: number): Promise<void> {
-    const oneShots = this.#links?.table.commands.finishOneShots(graceMs);
-    await Promise.all([this.#core.entry.drain(graceMs), oneShots]);
   }
 
   #createRegistrar(): NodeRegistrar {

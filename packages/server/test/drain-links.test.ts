@@ -135,32 +135,35 @@ test("in a hurry the waves that are left are closed at once, and nobody is waite
   expect(links.links()).toBe(0);
 });
 
-/** A drain with `links` links and a call that ends at `callEndsAtMs`; gives the order of what happened. */
-function drain(
-  options: Partial<DrainSteps> & { readonly links?: FakeLinks; readonly callEndsAtMs?: number },
-) {
+interface DrainScene extends Partial<DrainSteps> {
+  readonly links?: FakeLinks;
+  /** When the calls and one-shots that are held end by themselves. */
+  readonly callsEndAtMs?: number;
+  readonly oneShotsEndAtMs?: number;
+}
+
+/** A drain of 10 links; gives the order of what happened. */
+function drain({ callsEndAtMs = 0, oneShotsEndAtMs = 0, ...options }: DrainScene) {
   const runtime = options.links === undefined ? new VirtualRuntime(1) : (options.runtime as VirtualRuntime);
   const links = options.links ?? new FakeLinks(runtime, 10);
   const events: string[] = [];
-  const { callEndsAtMs = 0 } = options;
-  let giveUp: (() => void) | undefined;
+  /** Things that end by themselves at some moment, or are given up when their grace is over. */
+  const ending = (what: string, endAtMs: number) => (graceMs: number) =>
+    new Promise<void>((resolve) => {
+      const isInTime = endAtMs - runtime.monotonicMs() <= graceMs;
+      const end = () => {
+        const event = `${what} ${isInTime ? "ended" : "given up"}`;
+        if (!events.some((earlier) => earlier.startsWith(what))) events.push(event);
+        resolve();
+      };
+      runtime.schedule(Math.min(graceMs, endAtMs - runtime.monotonicMs()), end);
+    });
   const drained = runDrain({
     port: "closed",
     isServedMeanwhile: false,
     stopAccepting: async () => void events.push("door closed"),
-    finishCalls: (graceMs) =>
-      new Promise((resolve) => {
-        if (graceMs === 0) {
-          events.push("calls given up");
-          giveUp?.();
-          return resolve();
-        }
-        giveUp = resolve;
-        runtime.schedule(callEndsAtMs, () => {
-          events.push("calls ended");
-          resolve();
-        });
-      }),
+    finishCalls: ending("calls", callsEndAtMs),
+    finishOneShots: ending("one-shots", oneShotsEndAtMs),
     plan: () => {
       events.push("links closed");
       return planSpread({ links: links.links(), acceptRate: 500, isServedMeanwhile: false });
@@ -178,19 +181,19 @@ verifies(
   "L24",
   "alone, a node refuses dials at once, lets calls finish, then closes the door and its links last",
   async () => {
-    const { runtime, links, events, drained } = drain({ callEndsAtMs: 3_000 });
+    const { runtime, links, events, drained } = drain({ callsEndAtMs: 3_000 });
     await runtime.advanceAsync(0);
     expect([links.refusedAtMs, links.closes.length]).toEqual([0, 0]);
     const { value } = await finish(runtime, drained, 20_000);
-    expect(events).toEqual(["calls ended", "door closed", "links closed"]);
+    expect(events).toEqual(["calls ended", "door closed", "one-shots ended", "links closed"]);
     expect(value).toEqual({ closed: 10, destroyed: 0 });
   },
 );
 
 verifies("L24", "where others take clients in, links are closed while calls finish", async () => {
-  const { runtime, events, drained } = drain({ callEndsAtMs: 3_000, isServedMeanwhile: true });
+  const { runtime, events, drained } = drain({ callsEndAtMs: 3_000, isServedMeanwhile: true });
   const { atMs } = await finish(runtime, drained, 20_000);
-  expect(events).toEqual(["links closed", "calls ended"]);
+  expect(events).toEqual(["one-shots ended", "links closed", "calls ended"]);
   expect(atMs).toBeGreaterThanOrEqual(3_000);
 });
 
@@ -198,9 +201,9 @@ verifies(
   "L24",
   "where another process has taken the port over, the door is closed first of all",
   async () => {
-    const { runtime, events, drained } = drain({ callEndsAtMs: 3_000, port: "taken-over" });
+    const { runtime, events, drained } = drain({ callsEndAtMs: 3_000, port: "taken-over" });
     await finish(runtime, drained, 20_000);
-    expect(events).toEqual(["door closed", "calls ended", "links closed"]);
+    expect(events).toEqual(["door closed", "calls ended", "one-shots ended", "links closed"]);
   },
 );
 
@@ -208,22 +211,26 @@ verifies(
   "L24",
   "where dials wait in a queue, they are served until the door closes, before the first link",
   async () => {
-    const { runtime, links, events, drained } = drain({ callEndsAtMs: 3_000, port: "queued" });
+    const { runtime, links, events, drained } = drain({ callsEndAtMs: 3_000, port: "queued" });
     await runtime.advanceAsync(2_900);
     expect(links.refusedAtMs).toBeUndefined();
     await finish(runtime, drained, 20_000);
-    expect(events).toEqual(["calls ended", "door closed", "links closed"]);
+    expect(events).toEqual(["calls ended", "door closed", "one-shots ended", "links closed"]);
     expect(links.refusedAtMs).toBeGreaterThanOrEqual(3_000);
   },
 );
 
 test("a second signal ends the waiting for calls", async () => {
   const hurry = new AbortController();
-  const { runtime, events, drained } = drain({ callEndsAtMs: 60_000, hurry: hurry.signal });
+  const { runtime, events, drained } = drain({
+    callsEndAtMs: 60_000,
+    oneShotsEndAtMs: 60_000,
+    hurry: hurry.signal,
+  });
   await runtime.advanceAsync(100);
   hurry.abort();
   const { atMs } = await finish(runtime, drained, 2_000);
-  expect(events).toEqual(["calls given up", "door closed", "links closed"]);
+  expect(events).toEqual(["calls given up", "door closed", "one-shots given up", "links closed"]);
   expect(atMs).toBeLessThan(2_000);
 });
 
@@ -231,6 +238,19 @@ test("without links nothing is planned or noted", async () => {
   const runtime = new VirtualRuntime(1);
   const { events, drained } = drain({ runtime, links: new FakeLinks(runtime, 0) });
   const { value } = await finish(runtime, drained, 1_000);
-  expect(events).toEqual(["calls ended", "door closed"]);
+  expect(events).toEqual(["calls ended", "door closed", "one-shots ended"]);
   expect(value).toEqual({ closed: 0, destroyed: 0 });
 });
+
+verifies(
+  "L24",
+  "one-shots have their time before a link is closed: a few seconds where others serve, else the grace",
+  async () => {
+    const alone = drain({ oneShotsEndAtMs: 20_000 });
+    await finish(alone.runtime, alone.drained, 30_000);
+    expect(alone.events).toEqual(["calls ended", "door closed", "one-shots ended", "links closed"]);
+    const served = drain({ oneShotsEndAtMs: 20_000, isServedMeanwhile: true });
+    await finish(served.runtime, served.drained, 10_000);
+    expect(served.events).toEqual(["calls ended", "one-shots given up", "links closed"]);
+  },
+);

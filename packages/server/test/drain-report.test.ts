@@ -18,7 +18,11 @@ import type { RawHead } from "../src/peer/peer-messages.ts";
 import type { Peer } from "../src/peer/transport/peer-network.ts";
 import { FakeLinks } from "./support/fake-links.ts";
 
-const parts = { stopAccepting: async () => {}, finishCalls: async () => {} };
+const parts = {
+  stopAccepting: async () => {},
+  finishCalls: async () => {},
+  finishOneShots: async () => {},
+};
 
 let dataDir: string;
 let lines: Record<string, unknown>[];

@@ -51,6 +51,7 @@ export interface LeaveOrder {
 export interface LeavingParts {
   readonly stopAccepting: () => Promise<void>;
   readonly finishCalls: (graceMs: number) => Promise<void>;
+  readonly finishOneShots: (graceMs: number) => Promise<void>;
 }
 
 export class NodeDrain implements LinkWatch {

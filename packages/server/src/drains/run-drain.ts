@@ -2,9 +2,10 @@
 //
 // Spec: L24, T4, T11; design "Drains and restarts".
 // I1  No dial is upgraded and then closed, unless a successor has the port.
-// I2  Where clients cannot come back before this process has ended, links are closed last: what finishes before them
+// I2  One-shots have their time before any link is closed: the box that answers may be on it.
+// I3  Where clients cannot come back before this process has ended, links are closed last: what finishes before them
 //     costs their clients nothing. Else they are closed at once, while calls finish.
-// I3  A call is given up only after the grace, or when there is no time any more.
+// I4  A call is given up only after the grace, or when there is no time any more.
 
 import type { Runtime } from "@moor/runtime";
 import { closeLinks, type CloseCounts } from "./close-links.ts";
@@ -17,6 +18,9 @@ import type { SpreadPlan } from "./spread-plan.ts";
  */
 export type PortFate = "closed" | "queued" | "taken-over";
 
+/** Time that one-shots get where links are to be closed at once. Milliseconds: most boxes answer in one. */
+const ONE_SHOTS_MS = 5_000;
+
 /** What a drain is made of. */
 export interface DrainSteps {
   readonly port: PortFate;
@@ -27,6 +31,8 @@ export interface DrainSteps {
   readonly stopAccepting: () => Promise<void>;
   /** Lets waiting polls go; resolves when no call is held, at the latest after `graceMs`, when the rest is ended. */
   readonly finishCalls: (graceMs: number) => Promise<void>;
+  /** Resolves when no one-shot is open, at the latest after `graceMs`, when the rest is ended. Their boxes' links may be here. */
+  readonly finishOneShots: (graceMs: number) => Promise<void>;
   /** Makes the plan, at the moment the first link is to be closed. */
   readonly plan: () => SpreadPlan;
   /** Milliseconds. */
@@ -42,23 +48,29 @@ export async function runDrain(steps: DrainSteps): Promise<CloseCounts> {
   if (port === "taken-over") await steps.stopAccepting();
   const areDialsServed = port === "queued" && !isServedMeanwhile;
   if (!areDialsServed) links.refuseDials();
-  const finished = finishCalls(steps);
+  const finishedCalls = finish(steps.finishCalls, steps.graceMs, steps);
   if (!isServedMeanwhile) {
-    await finished;
+    await finishedCalls;
     // Answers to those calls came by the port, so it is closed only now.
     if (port !== "taken-over") await steps.stopAccepting();
     links.refuseDials();
   }
+  // From here on no new ones come.
+  await finish(steps.finishOneShots, isServedMeanwhile ? ONE_SHOTS_MS : steps.graceMs, steps);
   const counts = links.links() === 0 ? { closed: 0, destroyed: 0 } : await closeLinks(steps.plan(), steps);
-  await finished;
+  await finishedCalls;
   return counts;
 }
 
-async function finishCalls({ finishCalls: finish, graceMs, hurry }: DrainSteps): Promise<void> {
+async function finish(
+  run: (graceMs: number) => Promise<void>,
+  graceMs: number,
+  { hurry }: DrainSteps,
+): Promise<void> {
   const hurried = new Promise<void>((resolve) => {
     if (hurry.aborted) resolve();
     hurry.addEventListener("abort", () => resolve(), { once: true });
   });
-  await Promise.race([finish(graceMs), hurried]);
-  if (hurry.aborted) await finish(0);
+  await Promise.race([run(graceMs), hurried]);
+  if (hurry.aborted) await run(0);
 }
