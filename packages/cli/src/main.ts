@@ -35,7 +35,9 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     process.exit(error.code === "EPIPE" ? EXIT_CODE.done : EXIT_CODE.refused);
   });
-  process.exitCode = await runProgram(argv);
+  const code = await runProgram(argv);
+  // A command that ran to its end may have set its own: a node that was hurried, say.
+  if (code !== EXIT_CODE.done || process.exitCode === undefined) process.exitCode = code;
 }
 
 /** Runs `moor …argv` and gives its exit code; touches nothing of the process but its output. Never rejects. */
