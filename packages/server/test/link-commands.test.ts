@@ -214,7 +214,8 @@ verifies("L31", "events and presence reach the apps they are for, and no box", (
   const apps = ["a", "b"].map((app) => entry.app(entry.addToken("h1"), { app }));
   const ids = [box, ...apps].map(({ session }) => session.linkId);
   entry.table.port.sendEvent(ids, '{"n":1}');
-  entry.table.port.sendPresence(ids, { box: "offline", sinceMs: 12.4 });
+  entry.table.port.sendPresence(ids, { box: "offline", sinceMs: 12.4 }, entry.shard("s1"));
+  entry.table.port.sendPresence(ids, { box: "online", sinceMs: 0 }, entry.shard("s2"));
   for (const app of apps) {
     expect(app.of("event")).toEqual([{ t: "event", data: '{"n":1}' }]);
     expect(app.of("presence").at(-1)).toEqual({ t: "presence", box: "offline", since_ms: 12 });

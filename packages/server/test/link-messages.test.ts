@@ -294,9 +294,9 @@ describe("to an entry", () => {
     const far = new RecordingEntry(ENTRY);
     const context = { entry: far, shard: () => farShard().shard };
     const tell = (head: RawHead) => LINK_ENTRY_MESSAGES[String(head["t"])]?.(context, { head });
-    tell({ t: "link-refused", link: LINK, why: "tomorrow" });
+    tell({ t: "link-refused", shard: SHARD, link: LINK, why: "tomorrow" });
     tell({ t: "command-ended", submission: SUBMISSION, ending: "tomorrow" });
-    tell({ t: "close-link", link: LINK, why: "tomorrow" });
+    tell({ t: "close-link", shard: SHARD, link: LINK, why: "tomorrow" });
     expect(far.take()).toEqual([
       ["linkRefused", LINK, { kind: "busy", waitMs: 30_000 }],
       ["commandEnded", SUBMISSION, { kind: "unknown" }],

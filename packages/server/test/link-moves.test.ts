@@ -102,10 +102,10 @@ verifies("L21", "a client whose host leads to the new owner keeps its link", () 
 verifies("L21", "an old owner that says so moves a link; one that is late changes nothing", async () => {
   const { entry, oldApp } = fleet();
   const placement = { shard: "s2" as ShardId, revision: 2 };
-  entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement });
+  entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement }, entry.shard("s1"));
   expect(entry.shard("s2").registered).toHaveLength(1);
   entry.table.placementChanged("h1" as HomeId);
-  entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement });
+  entry.table.port.closeLink(oldApp.session.linkId, { kind: "not-owner", placement }, entry.shard("s1"));
   await entry.runtime.advanceAsync(0);
   expect(entry.shard("s2").registered).toHaveLength(1);
   expect(oldApp.end).toBe("open");
@@ -117,7 +117,7 @@ verifies(
   () => {
     const ends = (["replaced", "revoked", "home-gone"] as const).map((kind) => {
       const { entry, box } = fleet();
-      entry.table.port.closeLink(box.session.linkId, { kind });
+      entry.table.port.closeLink(box.session.linkId, { kind }, entry.shard("s1"));
       return box.end;
     });
     expect(ends).toEqual(["4409", "4401", "4401"]);
@@ -193,10 +193,8 @@ verifies(
     const revision = 5;
     entry.placements.set("h1", { shard: "s2" as ShardId, revision });
     entry.shard("s2").isSilent = true;
-    entry.table.port.closeLink(box.session.linkId, {
-      kind: "not-owner",
-      placement: { shard: "s2" as ShardId, revision },
-    });
+    const placement = { shard: "s2" as ShardId, revision };
+    entry.table.port.closeLink(box.session.linkId, { kind: "not-owner", placement }, entry.shard("s1"));
     entry.move("h1", "s1", revision + 1);
     entry.runtime.advance(10_000);
     expect(box.end).toBe("open");

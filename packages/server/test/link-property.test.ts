@@ -146,7 +146,8 @@ class World {
     if (client === undefined) return;
     const { table } = this.entry;
     const ending = kind === "not-owner" ? { kind, placement: undefined } : { kind };
-    table.port.closeLink(client.session.linkId, ending);
+    const shard = client.session.link?.port?.shard ?? "s1";
+    table.port.closeLink(client.session.linkId, ending, this.entry.shard(shard));
   }
 
   #deliver(client: LinkClient | undefined): void {

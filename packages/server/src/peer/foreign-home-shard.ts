@@ -8,9 +8,9 @@ const NOT_OWNER = { kind: "not-owner", placement: undefined } as const;
 /** @param entry the entry that asks */
 export function foreignHomeShard(shard: ShardId, entry: () => LinkEntryPort): HomeShardPort {
   const ignore = () => {};
-  return {
+  const port: HomeShardPort = {
     shard,
-    registerLink: ({ linkId }) => entry().linkRefused(linkId, NOT_OWNER),
+    registerLink: ({ linkId }) => entry().linkRefused(linkId, NOT_OWNER, port),
     submitCommand: ({ submission, isAgain }) =>
       entry().commandEnded(submission, isAgain ? { kind: "unknown" } : NOT_OWNER),
     readNow: (_home, _placement, answer) => answer(NOT_OWNER),
@@ -22,4 +22,5 @@ export function foreignHomeShard(shard: ShardId, entry: () => LinkEntryPort): Ho
     boxEvent: ignore,
     boxNow: ignore,
   };
+  return port;
 }

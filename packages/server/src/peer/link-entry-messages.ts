@@ -28,7 +28,8 @@ export const LINK_ENTRY_MESSAGES: Readonly<Record<string, LinkEntryHandler>> = {
       shard(read.shard(head)),
     );
   },
-  "link-refused": ({ entry }, { head }) => entry.linkRefused(read.link(head), readLinkRefusal(head)),
+  "link-refused": ({ entry, shard }, { head }) =>
+    entry.linkRefused(read.link(head), readLinkRefusal(head), shard(read.shard(head))),
   "deliver-command": ({ entry, shard }, message) => {
     const { head } = message;
     const command = {
@@ -46,6 +47,8 @@ export const LINK_ENTRY_MESSAGES: Readonly<Record<string, LinkEntryHandler>> = {
     entry.commandEnded(read.submission(message.head), readCommandEnding(message)),
   "link-event": ({ entry }, message) =>
     entry.sendEvent(read.links(message.head), read.payloadText(message, LINK_DATA_BYTES_MAX)),
-  "link-presence": ({ entry }, { head }) => entry.sendPresence(read.links(head), readPresence(head)),
-  "close-link": ({ entry }, { head }) => entry.closeLink(read.link(head), readLinkEnding(head)),
+  "link-presence": ({ entry, shard }, { head }) =>
+    entry.sendPresence(read.links(head), readPresence(head), shard(read.shard(head))),
+  "close-link": ({ entry, shard }, { head }) =>
+    entry.closeLink(read.link(head), readLinkEnding(head), shard(read.shard(head))),
 };

@@ -167,7 +167,10 @@ export interface HomeShardPort {
   describeHome(home: HomeId, answer: (status: HomeStatus | undefined) => void): void;
 }
 
-/** What shards ask of the entry that holds a link or waits for a command. Ids it does not know any more it ignores. */
+/**
+ * What shards ask of the entry that holds a link or waits for a command. Ids it does not know any more it ignores, and what
+ * a shard says of a link that is not registered with it now: words of a former owner may come after those of the new one.
+ */
 export interface LinkEntryPort {
   readonly entry: EntryId;
   /**
@@ -181,7 +184,7 @@ export interface LinkEntryPort {
     taken: { readonly generation: number | undefined; readonly presence: Presence },
     shard: HomeShardPort,
   ): void;
-  linkRefused(linkId: LinkId, refusal: LinkRefusal): void;
+  linkRefused(linkId: LinkId, refusal: LinkRefusal, shard: HomeShardPort): void;
   /** Writes a command to a box's link, then says `commandSettled`; `not-written` also for a link it does not know. */
   deliverCommand(command: DeliveredCommand, shard: HomeShardPort): void;
   /** The command stands in the box's socket: the app gets its `ack`. */
@@ -189,8 +192,8 @@ export interface LinkEntryPort {
   commandEnded(submission: SubmissionId, ending: CommandEnding): void;
   /** One event for several app links of this entry. */
   sendEvent(linkIds: readonly LinkId[], data: string): void;
-  sendPresence(linkIds: readonly LinkId[], presence: Presence): void;
-  closeLink(linkId: LinkId, ending: LinkEnding): void;
+  sendPresence(linkIds: readonly LinkId[], presence: Presence, shard: HomeShardPort): void;
+  closeLink(linkId: LinkId, ending: LinkEnding, shard: HomeShardPort): void;
 }
 
 /** The part of a node that holds links, as its node tells it what changes. */

@@ -51,8 +51,9 @@ export class RemoteLinkEntry implements LinkEntryPort {
     this.#options.sendSurely({ head });
   }
 
-  linkRefused(linkId: LinkId, refusal: LinkRefusal): void {
-    this.#options.sendSurely({ head: { t: "link-refused", link: linkId, ...encodeLinkRefusal(refusal) } });
+  linkRefused(linkId: LinkId, refusal: LinkRefusal, { shard }: HomeShardPort): void {
+    const head = { t: "link-refused", shard, link: linkId, ...encodeLinkRefusal(refusal) };
+    this.#options.sendSurely({ head });
   }
 
   deliverCommand(command: DeliveredCommand, shard: HomeShardPort): void {
@@ -74,11 +75,12 @@ export class RemoteLinkEntry implements LinkEntryPort {
     this.#options.send(withText({ t: "link-event", links: linkIds }, data));
   }
 
-  sendPresence(linkIds: readonly LinkId[], presence: Presence): void {
-    this.#options.sendSurely({ head: { t: "link-presence", links: linkIds, ...encodePresence(presence) } });
+  sendPresence(linkIds: readonly LinkId[], presence: Presence, { shard }: HomeShardPort): void {
+    const head = { t: "link-presence", shard, links: linkIds, ...encodePresence(presence) };
+    this.#options.sendSurely({ head });
   }
 
-  closeLink(linkId: LinkId, ending: LinkEnding): void {
-    this.#options.sendSurely({ head: { t: "close-link", link: linkId, ...encodeLinkEnding(ending) } });
+  closeLink(linkId: LinkId, ending: LinkEnding, { shard }: HomeShardPort): void {
+    this.#options.sendSurely({ head: { t: "close-link", shard, link: linkId, ...encodeLinkEnding(ending) } });
   }
 }

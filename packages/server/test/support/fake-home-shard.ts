@@ -41,7 +41,7 @@ export class FakeHomeShard implements HomeShardPort {
     this.registered.push(link);
     this.heard.push(`register ${link.role} ${link.home} ${link.generation ?? "new"}`);
     if (this.isSilent) return;
-    if (this.refusal !== undefined) return this.#entry().linkRefused(link.linkId, this.refusal);
+    if (this.refusal !== undefined) return this.#entry().linkRefused(link.linkId, this.refusal, this);
     this.accept(link);
   }
 

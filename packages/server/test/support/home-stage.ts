@@ -44,7 +44,7 @@ export class RecordingEntry implements LinkEntryPort {
   }
 
   linkAccepted: LinkEntryPort["linkAccepted"] = (linkId, taken) => this.#note("linkAccepted", linkId, taken);
-  linkRefused: LinkEntryPort["linkRefused"] = (...args) => this.#note("linkRefused", ...args);
+  linkRefused: LinkEntryPort["linkRefused"] = (linkId, refusal) => this.#note("linkRefused", linkId, refusal);
   deliverCommand: LinkEntryPort["deliverCommand"] = (command, shard) => {
     this.#note("deliverCommand", command);
     const { home, linkId, id } = command;
@@ -53,8 +53,9 @@ export class RecordingEntry implements LinkEntryPort {
   commandWritten: LinkEntryPort["commandWritten"] = (...args) => this.#note("commandWritten", ...args);
   commandEnded: LinkEntryPort["commandEnded"] = (...args) => this.#note("commandEnded", ...args);
   sendEvent: LinkEntryPort["sendEvent"] = (...args) => this.#note("sendEvent", ...args);
-  sendPresence: LinkEntryPort["sendPresence"] = (...args) => this.#note("sendPresence", ...args);
-  closeLink: LinkEntryPort["closeLink"] = (...args) => this.#note("closeLink", ...args);
+  sendPresence: LinkEntryPort["sendPresence"] = (linkIds, presence) =>
+    this.#note("sendPresence", linkIds, presence);
+  closeLink: LinkEntryPort["closeLink"] = (linkId, ending) => this.#note("closeLink", linkId, ending);
 
   /** Everything told since the last look. */
   take(): Told[] {

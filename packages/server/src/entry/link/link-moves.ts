@@ -40,16 +40,7 @@ export class LinkMoves {
     }
   }
 
-  /** A shard lets go of a live link, since it does not own its home. */
-  ended(session: LinkSession, link: VerifiedLink, ending: NotOwner): void {
-    const { placement } = ending;
-    // One that the link has left already is late: it names the shard where the link is.
-    const isThere = placement !== undefined && placement.shard === link.port?.shard;
-    if (isThere && placement.revision <= link.registeredBy) return;
-    this.notOwner(session, link, ending);
-  }
-
-  /** A shard does not take a live link, since it does not own its home. */
+  /** The shard of a live link says that it does not own its home. */
   notOwner(session: LinkSession, link: VerifiedLink, { placement }: NotOwner): void {
     const { placements, catchUp } = this.#table.context;
     const { home, port } = link;

@@ -4,8 +4,7 @@
 // link-commands.ts, link-moves.ts (homes that go elsewhere) and box-frames.ts, app-frames.ts (what clients say).
 // I1  A link is registered with one shard at a time, and withdrawn there when it ends or goes elsewhere.
 // I2  A link outlives its owner's absence: it is registered again when a shard is back within reach (link-ports.ts I5).
-// I3  What a former owner says late changes nothing: where the placement is no newer than that of the registration, it is
-//     ignored.
+// I3  What a former owner says late of a link changes nothing: only the shard where it is registered is heard.
 
 import { CLOSE_CODE, encodeLinkFrame, type AppFrame, type BoxFrame, type HomeId } from "@moor/protocol";
 import type { ShardId } from "../../directory/directory.ts";
@@ -236,11 +235,16 @@ export class LinkTable implements SessionOwner, LinkEntry {
 
   #createPort(): LinkEntryPort {
     const sessionOf = (linkId: LinkId) => this.#sessions.get(linkId);
+    // What a former owner says late of a link changes nothing (I3).
+    const registeredAt = (linkId: LinkId, { shard }: HomeShardPort) => {
+      const session = sessionOf(linkId);
+      return (session?.link ?? session?.handshake?.link)?.port?.shard === shard ? session : undefined;
+    };
     return {
       entry: this.context.entry,
       linkAccepted: (linkId, taken, shard) => this.#accepted(sessionOf(linkId), taken, shard),
-      linkRefused: (linkId, refusal) => {
-        const session = sessionOf(linkId);
+      linkRefused: (linkId, refusal, shard) => {
+        const session = registeredAt(linkId, shard);
         if (session?.link === undefined) return session?.handshake?.refused(refusal);
         if (refusal.kind === "not-owner") return this.#moves.notOwner(session, session.link, refusal);
         closeRefused(session, refusal);
@@ -249,11 +253,14 @@ export class LinkTable implements SessionOwner, LinkEntry {
       commandWritten: (submission) => this.commands.written(submission),
       commandEnded: (submission, ending) => this.commands.ended(submission, ending),
       sendEvent: (linkIds, data) => this.#sendAll(linkIds, encodeLinkFrame({ t: "event", data })),
-      sendPresence: (linkIds, presence) => this.#sendAll(linkIds, presenceText(presence)),
-      closeLink: (linkId, ending) => {
-        const session = sessionOf(linkId);
+      sendPresence: (linkIds, presence, shard) => {
+        const here = linkIds.filter((linkId) => registeredAt(linkId, shard) !== undefined);
+        this.#sendAll(here, presenceText(presence));
+      },
+      closeLink: (linkId, ending, shard) => {
+        const session = registeredAt(linkId, shard);
         if (session?.link === undefined) return;
-        if (ending.kind === "not-owner") return this.#moves.ended(session, session.link, ending);
+        if (ending.kind === "not-owner") return this.#moves.notOwner(session, session.link, ending);
         session.close(ending.kind === "replaced" ? CLOSE_CODE.replaced : CLOSE_CODE.auth, "");
       },
     };

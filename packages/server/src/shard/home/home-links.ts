@@ -14,7 +14,7 @@ import type {
   RegisteredLink,
 } from "../../peer/link-ports.ts";
 import type { EntryId } from "../../peer/peer-link.ts";
-import type { LinkEntryLookup } from "./home-context.ts";
+import type { HomeContext, LinkEntryLookup } from "./home-context.ts";
 
 /** A link that the shard has taken. Instants are its monotonic milliseconds. */
 export interface HeldLink {
@@ -30,11 +30,14 @@ export interface HeldBox extends HeldLink {
 
 export class HomeLinks {
   readonly #entries: LinkEntryLookup;
+  /** The shard, as entries hear of it. */
+  readonly #port: HomeShardPort;
   readonly #apps = new Map<LinkId, HeldLink>();
   box: HeldBox | undefined;
 
-  constructor(entries: LinkEntryLookup) {
+  constructor({ entries, port }: Pick<HomeContext, "entries" | "port">) {
     this.#entries = entries;
+    this.#port = port;
   }
 
   get appCount(): number {
@@ -72,19 +75,18 @@ export class HomeLinks {
   accept(
     { entry, linkId }: RegisteredLink,
     taken: { readonly generation: number | undefined; readonly presence: Presence },
-    port: HomeShardPort,
   ): void {
-    this.#entries(entry)?.linkAccepted(linkId, taken, port);
+    this.#entries(entry)?.linkAccepted(linkId, taken, this.#port);
   }
 
   /** Tells a link's entry that the shard does not take it. */
   refuse({ entry, linkId }: RegisteredLink, refusal: LinkRefusal): void {
-    this.#entries(entry)?.linkRefused(linkId, refusal);
+    this.#entries(entry)?.linkRefused(linkId, refusal, this.#port);
   }
 
   /** Tells a link's entry that the shard lets it go. */
   letGo({ link }: HeldLink, ending: LinkEnding): void {
-    this.#entries(link.entry)?.closeLink(link.linkId, ending);
+    this.#entries(link.entry)?.closeLink(link.linkId, ending, this.#port);
   }
 
   /** Calls `tell` once for each entry in reach that holds app links of the home. */

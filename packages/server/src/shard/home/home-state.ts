@@ -52,7 +52,7 @@ export class HomeState {
   constructor(home: HomeId, context: HomeContext, arrival: HomeArrival) {
     this.home = home;
     this.#context = context;
-    this.#links = new HomeLinks(context.entries);
+    this.#links = new HomeLinks(context);
     this.#seat = new BoxSeat(this.#links, context.generations);
     this.#now = new NowSnapshot(context.budget);
     this.commands = new CommandTable(home, context, {
@@ -262,7 +262,7 @@ export class HomeState {
   }
 
   #accept(link: RegisteredLink, generation: number | undefined): void {
-    this.#links.accept(link, { generation, presence: this.#presence.get() }, this.#context.port);
+    this.#links.accept(link, { generation, presence: this.#presence.get() });
   }
 
   #refuse(link: RegisteredLink, refusal: LinkRefusal): false {
@@ -287,7 +287,7 @@ export class HomeState {
         runtime: this.#context.runtime,
         changed: () => {
           const told = this.#presence.get();
-          this.#links.tellApps((entry, linkIds) => entry.sendPresence(linkIds, told));
+          this.#links.tellApps((entry, linkIds) => entry.sendPresence(linkIds, told, this.#context.port));
         },
         lapsed: () => this.commands.failQueued(),
       },

@@ -86,9 +86,9 @@ export class HomeTable implements HomeShardPort {
     const { entries, isKeyRevoked, linkWatch, self } = this.#options;
     const { home, linkId, role, app } = link;
     const state = this.#stateFor(home, link.placement);
-    if (state === undefined) return entries(link.entry)?.linkRefused(linkId, this.#notOwner(home));
+    if (state === undefined) return entries(link.entry)?.linkRefused(linkId, this.#notOwner(home), this);
     if (role === "app" && isKeyRevoked(link.credential)) {
-      return entries(link.entry)?.linkRefused(linkId, { kind: "revoked" });
+      return entries(link.entry)?.linkRefused(linkId, { kind: "revoked" }, this);
     }
     const isNew = state.register(link, this.#revisionOf(home, link.placement));
     if (isNew && link.entry !== self)
