@@ -43,9 +43,12 @@ export class FakeLinkSocket implements LinkSocket {
   closedWith: { readonly code: number; readonly reason: string } | undefined;
   isDestroyed = false;
   waitingBytes = 0;
+  /** Its peer has sent a close frame of its own. */
+  isEnding = false;
 
-  sendText(text: string): void {
-    this.texts.push(text);
+  sendText(text: string): boolean {
+    if (!this.isEnding) this.texts.push(text);
+    return !this.isEnding;
   }
 
   closeWith(code: number, reason: string): void {

@@ -70,12 +70,13 @@ export class SimulatedSocket implements ServerSocket {
 
   // What the entry does with it.
 
-  sendText(text: string): void {
-    if (this.#hasEntryEnded) return;
+  sendText(text: string): boolean {
+    if (this.#hasEntryEnded) return false;
     this.#links.watch.toClient(this, text);
     this.#later(() => {
       if (!this.#hasClientEnded) this.#sink.onMessage(text);
     });
+    return true;
   }
 
   closeWith(code: number, reason: string): void {

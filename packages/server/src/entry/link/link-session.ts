@@ -30,7 +30,8 @@ import { refilled } from "./rate-buckets.ts";
 
 /** A WebSocket as a session uses it. */
 export interface LinkSocket {
-  sendText(text: string): void;
+  /** Whether the text stands in the socket now; false when the peer has begun to close. */
+  sendText(text: string): boolean;
   /** Begins the closing handshake; `reason` is at most 123 bytes. */
   closeWith(code: number, reason: string): void;
   destroy(): void;
@@ -166,8 +167,7 @@ export class LinkSession implements DueItem {
       this.#cut("slow", "busy");
       return false;
     }
-    this.#socket.sendText(text);
-    return true;
+    return this.#socket.sendText(text);
   }
 
   /** The owner took the link, and hello_ok goes out. */
@@ -272,7 +272,8 @@ export class LinkSession implements DueItem {
     }
     if (nowMs >= this.#pingedAtMs + pingMs) {
       this.#pingedAtMs = nowMs;
-      if (!this.send(PING)) return undefined;
+      this.send(PING);
+      if (this.isClosing) return undefined;
     }
     return Math.min(this.#pingedAtMs + pingMs, silentAtMs);
   }

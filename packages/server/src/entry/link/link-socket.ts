@@ -21,8 +21,11 @@ export class LinkWebSocket extends WebSocket implements LinkSocket {
     this.on("close", onClose);
   }
 
-  sendText(text: string): void {
+  sendText(text: string): boolean {
+    // After the peer's own close frame the library drops what is sent.
+    if (this.readyState !== WebSocket.OPEN) return false;
     this.send(text, TEXT);
+    return true;
   }
 
   closeWith(code: number, reason: string): void {
