@@ -146,6 +146,8 @@ class World {
     if (client === undefined) return;
     const { table } = this.entry;
     const ending = kind === "not-owner" ? { kind, placement: undefined } : { kind };
+    // A shard that says so has let it go.
+    for (const id of SHARDS) this.entry.shard(id).links.delete(client.session.linkId);
     const shard = client.session.link?.port?.shard ?? "s1";
     table.port.closeLink(client.session.linkId, ending, this.entry.shard(shard));
   }

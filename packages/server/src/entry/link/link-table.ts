@@ -164,12 +164,11 @@ export class LinkTable implements SessionOwner, LinkEntry {
     const { home, app, isFollowing, credential, generation } = link;
     const placement = placements.best(home);
     const port = placement === undefined ? undefined : shardPort(placement.shard);
-    if (link.port !== undefined && link.port.shard !== placement?.shard) {
-      // Its client is not gone, it is on its way to another owner.
-      link.port.withdrawLink(home, linkId, REGISTERING_MS);
-    }
     const known = link.port ?? link.awayPort;
-    link.awayPort = port === undefined && known?.shard === placement?.shard ? known : undefined;
+    const isThere = known?.shard === placement?.shard;
+    // Its client is not gone, it is on its way to another owner.
+    if (!isThere) known?.withdrawLink(home, linkId, REGISTERING_MS);
+    link.awayPort = port === undefined && isThere ? known : undefined;
     link.port = port;
     if (placement === undefined || port === undefined) return false;
     link.registeredBy = placement.revision;
