@@ -17,7 +17,7 @@ import {
 } from "@moor/testkit";
 import { startHttpHost } from "@moor/testkit/http-host";
 import { onTestFinished } from "vitest";
-import type { Pace } from "../prove/scenario.ts";
+import { QUICK_PACE, type Pace } from "../prove/scenario.ts";
 
 /** Seconds of load: what the scenarios of `npm run prove` show in minutes. */
 export const SHORT_PACE: Pace = {
@@ -29,6 +29,7 @@ export const SHORT_PACE: Pace = {
   sdkClients: 2,
   outageMs: 5_000,
   scaleTunnels: 500,
+  links: QUICK_PACE.links,
 };
 
 let databaseCount = 0;

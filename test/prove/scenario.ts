@@ -21,6 +21,29 @@ export interface Pace {
   readonly outageMs: number;
   /** Tunnels of the scenario about large directories. */
   readonly scaleTunnels: number;
+  readonly links: LinksPace;
+}
+
+/** The same for links. */
+export interface LinksPace {
+  /** Boxes on the shard that is restarted. */
+  readonly restartBoxes: number;
+  /** Spread of a restart. Milliseconds. */
+  readonly spreadMs: number;
+  /** Links whose memory is measured, plain and over TLS. */
+  readonly memoryLinks: number;
+  readonly tlsLinks: number;
+  /** Time handshakes are counted for. Milliseconds. */
+  readonly handshakesMs: number;
+  /** Time wrong hellos come for. Milliseconds. */
+  readonly floodMs: number;
+  /** Homes that are moved under commands, times each is moved, commands a second, and the time of it all. */
+  readonly movedHomes: number;
+  readonly moveTimes: number;
+  readonly commandsPerS: number;
+  readonly commandsMs: number;
+  /** Time commands are sent after the service has seen through two boxes with one identity. Milliseconds. */
+  readonly duplicateMs: number;
 }
 
 /** What issue and design promise: 60 s, 150 calls/s, every tunnel moved 10 times. */
@@ -33,6 +56,19 @@ export const FULL_PACE: Pace = {
   sdkClients: 4,
   outageMs: 60_000,
   scaleTunnels: 100_000,
+  links: {
+    restartBoxes: 5_000,
+    spreadMs: 20_000,
+    memoryLinks: 10_000,
+    tlsLinks: 2_000,
+    handshakesMs: 20_000,
+    floodMs: 30_000,
+    movedHomes: 10,
+    moveTimes: 10,
+    commandsPerS: 50,
+    commandsMs: 60_000,
+    duplicateMs: 60_000,
+  },
 };
 
 /** Seconds instead of minutes, the rates as they are. */
@@ -42,6 +78,19 @@ export const QUICK_PACE: Pace = {
   moveTimes: 2,
   outageMs: 6_000,
   scaleTunnels: 5_000,
+  links: {
+    ...FULL_PACE.links,
+    restartBoxes: 600,
+    spreadMs: 4_000,
+    memoryLinks: 2_000,
+    tlsLinks: 200,
+    handshakesMs: 3_000,
+    floodMs: 4_000,
+    movedHomes: 4,
+    moveTimes: 3,
+    commandsMs: 8_000,
+    duplicateMs: 5_000,
+  },
 };
 
 /** One thing a scenario is to show. */

@@ -1,5 +1,11 @@
 // Every scenario of `npm run prove`, in the order they run.
 
+import { linksFloodScenario, linksHandshakesScenario } from "./links-front-door-scenarios.ts";
+import { linksMemoryScenario } from "./links-memory-scenario.ts";
+import { linksMixedScenario } from "./links-mixed-scenario.ts";
+import { linksMoveScenario } from "./links-move-scenario.ts";
+import { linksDuplicateScenario } from "./links-duplicate-scenario.ts";
+import { linksRestartScenario } from "./links-restart-scenario.ts";
 import { moveRateScenario } from "./move-rate-scenario.ts";
 import { movesScenario } from "./moves-scenario.ts";
 import { outageScenario } from "./outage-scenario.ts";
@@ -23,4 +29,13 @@ export const SCENARIOS: readonly Scenario[] = [
   scaleScenario("postgres"),
   moveRateScenario("sqlite"),
   moveRateScenario("postgres"),
+  linksRestartScenario,
+  linksMemoryScenario,
+  linksHandshakesScenario,
+  linksFloodScenario,
+  linksMoveScenario("two-shards"),
+  linksMoveScenario("two-nodes"),
+  linksMixedScenario("two-shards"),
+  linksMixedScenario("two-nodes"),
+  linksDuplicateScenario,
 ];

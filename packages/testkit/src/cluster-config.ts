@@ -22,6 +22,8 @@ export interface ClusterNodeSpec {
   readonly certificatesDir?: string;
   /** Time that held calls get after SIGTERM. Milliseconds. Default: the program's own. */
   readonly graceMs?: number;
+  /** Numbers of sockets that its processes inherit, for `public.fd` 3 and on. Default none. */
+  readonly inherited?: readonly number[];
   /** Further settings of its file, laid over the others. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }

@@ -19,6 +19,8 @@ export interface ClusterNodeParts {
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly nodeArgs: readonly string[];
+  /** Numbers of sockets that each of its processes inherits, from 3 on. */
+  readonly inherited: readonly number[];
   readonly internalProxy: TcpProxy | undefined;
   readonly databaseProxy: TcpProxy | undefined;
 }
@@ -77,10 +79,11 @@ export class ClusterNode {
   /** Starts it and waits until it serves; gives the milliseconds that took. */
   async start(): Promise<number> {
     const startedAtMs = performance.now();
-    const { id, configFile, env, nodeArgs } = this.#parts;
+    const { id, configFile, env, nodeArgs, inherited } = this.#parts;
     const moor = await startProcess({
       label: `moor serve (${id})`,
       env,
+      inherited,
       args: [...nodeArgs, MOOR_BIN, "serve", `--config=${configFile}`, "--json"],
     });
     this.#process = moor;

@@ -158,7 +158,8 @@ async function prepareNodes(
       const database = await databaseOf(place.spec, directory);
       const node = { id: place.spec.id, isBootstrap: isBootstrapNode(place.spec), ...files, nodeArgs };
       const env = { MOOR_DATABASE_URL: database.url };
-      return new ClusterNode({ ...node, env, internalProxy, databaseProxy: database.proxy });
+      const { inherited = [] } = place.spec;
+      return new ClusterNode({ ...node, env, inherited, internalProxy, databaseProxy: database.proxy });
     }),
   );
 }

@@ -61,8 +61,14 @@ export interface CrowdMember {
   stop(): void | Promise<void>;
 }
 
-/** Takes what happens to one client. `code`: of a `failed` or `lost`, as in LinkEvent. */
-export type NoteLinkEvent = (kind: LinkEvent["kind"], code?: number) => void;
+/** How a dial or link ended, as in LinkEvent. */
+export interface NotedEnd {
+  readonly code: number;
+  readonly fault?: string;
+}
+
+/** Takes what happens to one client. `end`: of a `failed` or `lost`. */
+export type NoteLinkEvent = (kind: LinkEvent["kind"], end?: NotedEnd) => void;
 
 /** Makes one client. */
 export type MemberFactory = (client: CrowdClient, order: CrowdOrder, note: NoteLinkEvent) => CrowdMember;
@@ -81,13 +87,13 @@ export function startCrowd(order: CrowdOrder, make: MemberFactory): Crowd {
   let openDials = 0;
   const stopping = new AbortController();
   const members = order.clients.map((client) =>
-    make(client, order, (kind, code = 0) => {
+    make(client, order, (kind, end = { code: 0 }) => {
       if (kind === "online") onlineCount += 1;
       if (kind === "lost") onlineCount -= 1;
       if (kind === "dial") openDials += 1;
       if (kind === "online" || kind === "failed") openDials -= 1;
       const at = { atMs: runtime.wallMs(), client: client.client };
-      events.push(kind === "dial" || kind === "online" ? { kind, ...at } : { kind, ...at, code });
+      events.push(kind === "dial" || kind === "online" ? { kind, ...at } : { kind, ...at, ...end });
     }),
   );
   const room = () => OPEN_DIALS_MAX - openDials;
@@ -142,11 +148,11 @@ export const makePlainMember: MemberFactory = (client, order, note) => {
       ...(ca === undefined ? {} : { ca }),
       ...(localAddress === undefined ? {} : { localAddress }),
     });
-    if (ending.kind !== "online") return note("failed", codeOf(ending));
+    if (ending.kind !== "online") return note("failed", endOf(ending));
     note("online");
     closeLink = () => ending.link.destroy();
     if (stopping.signal.aborted) closeLink();
-    note("lost", (await ending.link.closed).code);
+    note("lost", { code: (await ending.link.closed).code });
   };
   const live = async () => {
     await dialOnce();
@@ -164,9 +170,15 @@ export const makePlainMember: MemberFactory = (client, order, note) => {
   };
 };
 
-function codeOf(ending: Exclude<PlainDialEnding, { kind: "online" }>): number {
-  if (ending.kind === "closed") return ending.code;
-  return ending.kind === "refused" ? ending.status : 0;
+function endOf(ending: Exclude<PlainDialEnding, { kind: "online" }>): NotedEnd {
+  switch (ending.kind) {
+    case "closed":
+      return { code: ending.code };
+    case "refused":
+      return { code: ending.status };
+    case "failed":
+      return { code: 0, fault: ending.fault };
+  }
 }
 
 /** A WebSocket to the yardstick: it says one word and counts as online when it hears one. */

@@ -10,12 +10,14 @@ export type LinkEvent =
   | { readonly kind: "dial"; readonly atMs: number; readonly client: number }
   /** Its hello_ok was verified. */
   | { readonly kind: "online"; readonly atMs: number; readonly client: number }
-  /** A dial ended without hello_ok, or a link ended. `code`: a close code; 0 when there was none. */
+  /** A dial ended without hello_ok, or a link ended. `code`: a close code or the status of an answer that is no 101; 0 when
+   *  there was neither, and `fault` says what there was instead. */
   | {
       readonly kind: "failed" | "lost";
       readonly atMs: number;
       readonly client: number;
       readonly code: number;
+      readonly fault?: string;
     };
 
 /** How a crowd came back. Times are from the first lost link on. */

@@ -21,7 +21,7 @@ import {
   type SocketEnd,
 } from "@moor/client";
 import { createNodeRuntime, Secret, sleep } from "@moor/runtime";
-import type { CrowdClient, CrowdOrder, MemberFactory, NoteLinkEvent } from "./link-crowd.ts";
+import type { CrowdClient, CrowdOrder, MemberFactory, NotedEnd, NoteLinkEvent } from "./link-crowd.ts";
 import { boxKeyOf } from "./link-plain.ts";
 import { createMemoryCommandLog } from "./memory-command-log.ts";
 
@@ -119,17 +119,17 @@ class JournalDialler implements LinkDialler {
   dial(...[url, sink]: Parameters<LinkDialler["dial"]>): LinkSocket {
     this.#note("dial");
     let hasEnded = false;
-    const noteEnd = (code: number) => {
+    const noteEnd = (end: NotedEnd) => {
       if (hasEnded) return;
       hasEnded = true;
-      this.#note(this.#isOnline ? "lost" : "failed", code);
+      this.#note(this.#isOnline ? "lost" : "failed", end);
       this.#isOnline = false;
     };
     const socket = this.#inner.dial(url, {
       onOpen: () => sink.onOpen(),
       onMessage: (text) => sink.onMessage(text),
       onEnd: (end) => {
-        noteEnd(codeOf(end));
+        noteEnd(notedEnd(end));
         sink.onEnd(end);
       },
     });
@@ -140,20 +140,20 @@ class JournalDialler implements LinkDialler {
       send: (text) => socket.send(text),
       close: (code) => socket.close(code),
       destroy: () => {
-        noteEnd(0);
+        noteEnd({ code: 0, fault: "given up by the client" });
         socket.destroy();
       },
     };
   }
 }
 
-function codeOf(end: SocketEnd): number {
+function notedEnd(end: SocketEnd): NotedEnd {
   switch (end.kind) {
     case "closed":
-      return end.code;
+      return { code: end.code };
     case "no-upgrade":
-      return end.status;
+      return { code: end.status };
     case "fault":
-      return 0;
+      return { code: 0, fault: end.trouble };
   }
 }
