@@ -192,7 +192,10 @@ class Replay {
   async #meet(fact: EndingFact): Promise<void> {
     switch (fact.do) {
       case "refuse":
-        return this.#breakOff();
+        // After the handshake: a browser tries one that breaks once more by itself.
+        (await this.#dial()).reset();
+        this.#peer = undefined;
+        return;
       case "bad-certificate":
         if (this.#peer?.kind === "hello") this.#peer.hello.proceed("other-name");
         else this.#breakOff();

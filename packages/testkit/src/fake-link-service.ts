@@ -2,8 +2,9 @@
 //
 // Spec: L1–L3, L9–L11, L27–L34 (what clients do about each of them).
 // I1  Every dial and every request waits until the test has said what becomes of it. I2  It has no timers of its own.
+// I3  No TLS session is resumed: every dial sees a certificate.
 
-import { generateKeyPairSync, createHash, type KeyObject } from "node:crypto";
+import { constants, createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -201,9 +202,13 @@ class ServiceState {
     if (certificates === undefined) return createHttpServer();
     return createHttpsServer({
       ...certificates.get("good"),
+      secureOptions: constants.SSL_OP_NO_TICKET,
       SNICallback: (host, done) => {
         const proceed = (kind: CertificateKind = this.kinds.get(host) ?? "good") =>
-          done(null, createSecureContext(certificates.get(kind)));
+          done(
+            null,
+            createSecureContext({ ...certificates.get(kind), secureOptions: constants.SSL_OP_NO_TICKET }),
+          );
         if (!this.#isTlsHeld) return proceed();
         this.tlsHellos.put({ host, proceed, reset: () => done(new Error("reset by the test")) });
       },
