@@ -3,6 +3,7 @@
 
 import { cpus } from "node:os";
 import type { CallFigures, Route } from "./call-bench.ts";
+import type { CommandFigures } from "./command-bench.ts";
 import type { MemoryFigures, UnitMemory } from "./memory-bench.ts";
 import type { MoveRateRun } from "../prove/move-rate-scenario.ts";
 import type { OwnerFigures } from "./owner-bench.ts";
@@ -30,14 +31,16 @@ export interface BenchReport {
   readonly owners: readonly OwnerFigures[];
   /** By directory; only those that could be started here. */
   readonly moves: readonly ({ readonly directory: string } & MoveRateRun)[];
+  /** Commands over links; none where there is no PostgreSQL. */
+  readonly commands: readonly CommandFigures[];
   readonly memory: MemoryFigures;
 }
 
 /** Everything that was measured. */
-export type BenchFigures = Pick<BenchReport, "calls" | "owners" | "moves" | "memory">;
+export type BenchFigures = Pick<BenchReport, "calls" | "owners" | "moves" | "commands" | "memory">;
 
 /** Puts the figures together with what the machine is. */
-export function createReport({ calls, owners, moves, memory }: BenchFigures): BenchReport {
+export function createReport({ calls, owners, moves, commands, memory }: BenchFigures): BenchReport {
   const concurrencies = [...new Set(calls.map((figures) => figures.concurrency))];
   const of = (route: Route, concurrency: number) =>
     calls.find((figures) => figures.route === route && figures.concurrency === concurrency);
@@ -64,6 +67,7 @@ export function createReport({ calls, owners, moves, memory }: BenchFigures): Be
     calls: calls.map(roundFigures),
     owners: owners.map(roundFigures),
     moves,
+    commands: commands.map(roundFigures),
     memory,
   };
 }
@@ -80,7 +84,7 @@ function roundFigures<Figures extends Omit<CallFigures, "route">>(figures: Figur
 
 /** The report as Markdown that reads well in a terminal too. */
 export function renderReport(report: BenchReport): string {
-  const { machine, ratios, calls, owners, moves, memory } = report;
+  const { machine, ratios, calls, owners, moves, commands, memory } = report;
   return [
     `Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), ${machine.date}`,
     "",
@@ -104,6 +108,14 @@ export function renderReport(report: BenchReport): string {
       moves.map((row) => [row.directory, row.onePerS, row.eightPerS, row.jobPerS, row.tunnels]),
     ),
     "",
+    ...(commands.length === 0
+      ? []
+      : [
+          "Commands over links, app → box → app, seen from the owner of the home:",
+          "",
+          callTable(commands),
+          "",
+        ]),
     `Memory, after garbage collection (${memory.tunnels} tunnels, ${memory.polls} waiting polls):`,
     "",
     table(
@@ -118,7 +130,7 @@ export function renderReport(report: BenchReport): string {
   ].join("\n");
 }
 
-function callTable(rows: readonly (CallFigures | OwnerFigures)[]): string {
+function callTable(rows: readonly (CallFigures | OwnerFigures | CommandFigures)[]): string {
   return table(
     ["route", "concurrency", "calls/s", "p50 ms", "p99 ms", "added CPU µs/call", "errors"],
     rows.map((row) => [
