@@ -107,7 +107,9 @@ describe("the box's link", () => {
       stage.runtime.advance(9 * MINUTE_MS - 1);
       stage.box(stage.near);
       expect(stage.generation()).toBe(incumbent);
-      stage.runtime.advance(1);
+      stage.runtime.advance(0.25); // operators are told whole milliseconds
+      expect(stage.status()?.duplicateIdentity).toMatchObject({ remainingMs: 1 });
+      stage.runtime.advance(0.75);
       expect(stage.status()?.duplicateIdentity).toBeUndefined();
       stage.box(stage.near);
       expect(stage.generation()).toBe(incumbent + 1);

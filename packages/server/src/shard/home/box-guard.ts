@@ -39,7 +39,7 @@ export class BoxGuard {
 
   /** What to show; undefined while nobody is held off. */
   status(nowMs: number): DuplicateIdentity | undefined {
-    const remainingMs = this.#staysUntilMs - nowMs;
+    const remainingMs = Math.ceil(this.#staysUntilMs - nowMs);
     return remainingMs > 0 ? { remainingMs, heldOff: this.#heldOff } : undefined;
   }
 
