@@ -1,5 +1,6 @@
 // The small parts of the link plane: wheel, allowances, signature queue, client addresses.
 
+import type { Runtime } from "@moor/runtime";
 import { verifies, VirtualRuntime } from "@moor/testkit";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -63,6 +64,38 @@ test("a wheel that was stalled for an hour loses nobody, and what is far away is
   runtime.advance(3_600_000);
   expect(items.every(({ wokenAtMs }) => wokenAtMs.length === 1)).toBe(true);
   expect(runtime.pendingCount).toBe(0);
+});
+
+test("after a stall what is due is looked at one tick later, when what waited in the sockets was read", () => {
+  let nowMs = 0;
+  const timers: { readonly dueMs: number; readonly run: () => void }[] = [];
+  const runtime: Pick<Runtime, "monotonicMs" | "schedule" | "cancel"> = {
+    monotonicMs: () => nowMs,
+    cancel: () => {},
+    schedule: (delayMs: number, run: () => void) => {
+      timers.push({ dueMs: nowMs + delayMs, run });
+      return { timer: {} };
+    },
+  };
+  /** The process gets to run at `atMs`, and not before. */
+  const runAt = (atMs: number) => {
+    nowMs = atMs;
+    for (const timer of timers.splice(0)) {
+      if (timer.dueMs <= nowMs) timer.run();
+      else timers.push(timer);
+    }
+  };
+  const wheel = new DueWheel<Item>(runtime, { tickMs: 500, slots: 128 });
+  const item = new Item();
+  wheel.add(item, 1_000);
+  for (const atMs of [500, 1_000]) runAt(atMs);
+  expect(item.wokenAtMs).toEqual([1_000]);
+  const silent = new Item();
+  wheel.add(silent, 2_000);
+  runAt(90_000); // SIGSTOP, or a machine that was paused
+  expect(silent.wokenAtMs).toEqual([]);
+  runAt(90_500);
+  expect(silent.wokenAtMs).toEqual([90_500]);
 });
 
 test("an allowance is used up, comes back with time, and is forgotten when it is whole", () => {

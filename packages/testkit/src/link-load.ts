@@ -8,7 +8,7 @@ import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { WebSocket } from "ws";
 import type { CrowdClient } from "./link-crowd.ts";
-import { boxKeyOf, dialPlainApp, dialPlainBox, type PlainDialEnding } from "./link-plain.ts";
+import { boxKeyOf, dialPlainApp, dialPlainBox, lookupLoopback, type PlainDialEnding } from "./link-plain.ts";
 
 /** Boxes that dial, shake hands and leave, again and again. */
 export interface HandshakesOrder {
@@ -157,7 +157,12 @@ function dialRaw(
   frame: string | Buffer,
 ): Promise<PlainDialEnding> {
   return new Promise((resolve) => {
-    const socket = new WebSocket(`${endpoint}/v1/box`, { perMessageDeflate: false, localAddress });
+    const socket = new WebSocket(`${endpoint}/v1/box`, {
+      perMessageDeflate: false,
+      localAddress,
+      // As the others: the system's resolver would queue them up, and does not know every name under .localhost.
+      lookup: lookupLoopback,
+    });
     socket.on("open", () => socket.send(frame));
     socket.on("unexpected-response", (request, response) => {
       request.destroy();

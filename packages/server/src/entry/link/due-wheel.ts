@@ -4,8 +4,15 @@
 // I1  One runtime timer at most, and none while nothing is due.
 // I2  An item is woken at most one tick late, and may be woken early: it says itself when it wants to be looked at next.
 // I3  An item costs one number of its own and one slot of an array.
+// I4  After a stall of this process what is due is looked at one tick later: what its peers have sent meanwhile waits in
+//     their sockets, and is read first.
 
 import type { Runtime, TimerHandle } from "@moor/runtime";
+
+type WheelRuntime = Pick<Runtime, "monotonicMs" | "schedule" | "cancel">;
+
+/** Ticks since the last look that tell of a stall (I4). Count. */
+const STALL_TICKS = 3;
 
 /** Something a wheel looks at. */
 export interface DueItem {
@@ -16,15 +23,16 @@ export interface DueItem {
 }
 
 export class DueWheel<Item extends DueItem> {
-  readonly #runtime: Runtime;
+  readonly #runtime: WheelRuntime;
   readonly #tickMs: number;
   readonly #slots: Item[][];
   #tick: number;
   #timer: TimerHandle | undefined;
+  #isLateForAStall = false;
   /** Entries of all slots, outdated ones included. */
   #count = 0;
 
-  constructor(runtime: Runtime, options: { readonly tickMs: number; readonly slots: number }) {
+  constructor(runtime: WheelRuntime, options: { readonly tickMs: number; readonly slots: number }) {
     this.#runtime = runtime;
     this.#tickMs = options.tickMs;
     this.#slots = Array.from({ length: options.slots }, () => []);
@@ -55,6 +63,11 @@ export class DueWheel<Item extends DueItem> {
     this.#timer = undefined;
     const nowMs = this.#runtime.monotonicMs();
     const reached = this.#tickAt(nowMs);
+    this.#isLateForAStall = !this.#isLateForAStall && reached - this.#tick > STALL_TICKS;
+    if (this.#isLateForAStall) {
+      this.#timer = this.#runtime.schedule(this.#tickMs, () => this.#turn());
+      return;
+    }
     // After a stall every slot is gone through once, at most.
     this.#tick = Math.max(this.#tick, reached - this.#slots.length);
     const woken: Item[] = [];
