@@ -23,7 +23,7 @@ let browser: Browser;
 let pages: PageServer;
 const services = new Map<string, FakeLinkService>();
 
-/** Hosts a base's sequences dial: a wildcard fits none of them but one. */
+/** Every host that the sequences of a base dial. */
 function namesUnder(base: string): string[] {
   const own = sequences.filter((sequence) => sequence.base === base);
   return [...new Set([base, ...own.flatMap(({ steps }) => steps.flatMap((step) => step.expect.dials))])];
