@@ -3,6 +3,7 @@
 import { connect, type Socket } from "node:net";
 import {
   createBoxIdentityPem,
+  createMemoryRecordStore,
   createWsDialler,
   parseBoxIdentity,
   type SocketEnd,
@@ -162,6 +163,19 @@ verifies(
     }
   },
 );
+
+verifies("L29", "a learned key is kept over restarts", async () => {
+  const service = await startService();
+  const next = makeServiceKey();
+  const recordStore = createMemoryRecordStore();
+  const first = startBox(service, { recordStore });
+  await (await service.dials.take()).upgrade().welcome({ next_key: next.publicKey });
+  await stateOf(first.states, "online");
+  await first.box.stop();
+  const { states } = startBox(service, { recordStore });
+  await (await service.dials.take()).upgrade().welcome({ by: next });
+  await stateOf(states, "online");
+});
 
 test("another box's proof does not verify", async () => {
   const service = await startService();

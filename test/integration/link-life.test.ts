@@ -132,6 +132,20 @@ verifies(
   },
 );
 
+verifies(
+  "L14",
+  "a dial that failed in a sleep is no reason to wait: the next one is made at once",
+  async () => {
+    const service = await startService();
+    const { runtime, states } = startBox(service);
+    await service.dials.take();
+    runtime.sleepThrough(3_600_000);
+    expect((await stateOf(states, "reconnecting")).waitMs).toBeGreaterThan(0);
+    await stateOf(states, "connecting");
+    await service.dials.take();
+  },
+);
+
 verifies("L14", "a machine whose uptime outruns its clock has slept", async () => {
   const runtime = new VirtualRuntime();
   let asleepMs = 0;
@@ -199,6 +213,8 @@ verifies(
     await second.expect("pong");
     result.resolve("done");
     expect(await second.frames.take()).toEqual({ t: "result", id: "slow", data: "done" });
+    await second.send({ t: "ping" });
+    expect(await second.frames.take()).toEqual({ t: "pong" });
     expect([second.frames.size, begun.size, runtime.monotonicMs()]).toEqual([0, 1, 0]);
   },
 );

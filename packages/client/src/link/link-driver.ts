@@ -163,12 +163,11 @@ export class LinkDriver {
     const { endpoint, path, keys } = this.#options;
     const { dialler, verify } = this.#ports;
     const ports = { runtime: this.#runtime, dialler, verify, keys, role: this.#role };
-    const session: LinkSession = new LinkSession(linkUrl(endpoint, host, path), ports, {
+    this.#session = new LinkSession(linkUrl(endpoint, host, path), ports, {
       onVerified: (helloOk) => this.#onVerified(helloOk),
       onFrame: (frame) => this.#sink.onFrame(frame),
-      onEnd: (end) => this.#onSessionEnd(session, end),
+      onEnd: (end) => this.#onSessionEnd(end),
     });
-    this.#session = session;
   }
 
   #onVerified(helloOk: HelloOkFrame): void {
@@ -178,8 +177,8 @@ export class LinkDriver {
     this.#sink.onOnline(helloOk);
   }
 
-  #onSessionEnd(session: LinkSession, end: SessionEnd): void {
-    if (session !== this.#session) return;
+  /** Of the present session: one that was given up says nothing. */
+  #onSessionEnd(end: SessionEnd): void {
     const wasOnline = this.#follower.phase.kind === "online";
     this.#release();
     if (wasOnline) this.#sink.onOffline();

@@ -71,6 +71,31 @@ verifies("L20", "begin resolves after the fsync, and those who wait together sha
   expect(disk.journal.filter((operation) => operation === "sync").length).toBeLessThanOrEqual(3);
 });
 
+verifies("L20", "a segment is in its folder for good before its first line is told durable", async () => {
+  const disk = createFailingDisk();
+  const log = await openLog(await makeDir(), { disk });
+  disk.journal.length = 0;
+  await log.begin("c1");
+  await log.begin("c2");
+  expect(disk.journal).toEqual(["open", "syncDir", "append", "sync", "append", "sync"]);
+});
+
+verifies(
+  "L20",
+  "after an fsync that failed the segment is left: what the disk did with it is not known",
+  async () => {
+    const dir = await makeDir();
+    const disk = createFailingDisk();
+    const log = await openLog(dir, { disk });
+    await log.begin("c1");
+    disk.failing.add("sync");
+    await log.begin("c2");
+    disk.failing.clear();
+    await log.begin("c2");
+    expect(await readdir(dir)).toEqual(["log.kitchen.00000001", "log.kitchen.00000002"]);
+  },
+);
+
 verifies("L20", "an id of one home says nothing about another's", async () => {
   const dir = await makeDir();
   await (await openLog(dir)).begin("c1");
