@@ -6,13 +6,22 @@ import {
   createMemoryRecordStore,
   createWsDialler,
   parseBoxIdentity,
+  verifyWithNode,
+  type LinkDialler,
   type SocketEnd,
   type VerifySignature,
-  verifyWithNode,
 } from "@moor/client";
-import { makeServiceKey, startProcess, verifies, type FakeLink, type HelloOkWords } from "@moor/testkit";
+import {
+  Inbox,
+  makeServiceKey,
+  startProcess,
+  verifies,
+  type FakeLink,
+  type FakeLinkService,
+  type HelloOkWords,
+} from "@moor/testkit";
 import { expect, onTestFinished, test } from "vitest";
-import { createApp, HOME, IDENTITY, startBox, startService, stateOf, TOKEN } from "./link-kit.ts";
+import { createApp, HOME, IDENTITY, startBox, startService, stateOf, TOKEN, trustOf } from "./link-kit.ts";
 
 verifies(["L28", "L6"], "a box proves its key, verifies hello_ok, and is online", async () => {
   const service = await startService();
@@ -86,20 +95,34 @@ verifies("L10", "until hello_ok has verified only hello and one proof are sent, 
   expect(log.written).toEqual([]);
 });
 
+/** A dialler that says when a socket's end has been told to its link. */
+function endingDialler(service: FakeLinkService) {
+  const dialler = createWsDialler(trustOf(service));
+  const ends = new Inbox<SocketEnd>("the end of a socket");
+  const dial: LinkDialler["dial"] = (url, sink) =>
+    dialler.dial(url, {
+      onOpen: () => sink.onOpen(),
+      onMessage: (text) => sink.onMessage(text),
+      onEnd: (end) => {
+        sink.onEnd(end);
+        ends.put(end);
+      },
+    });
+  return { dialler: { dial }, ends };
+}
+
 verifies("L10", "frames and closes that come while a signature is checked wait for the verdict", async () => {
   const verdict = Promise.withResolvers<boolean>();
-  const verify: VerifySignature = () => verdict.promise;
   const service = await startService();
-  const { states, log } = startBox(service, { verify });
+  const { dialler, ends } = endingDialler(service);
+  const { states, log } = startBox(service, { dialler, verify: () => verdict.promise });
   const link = (await service.dials.take()).upgrade();
-  await link.hello();
   await link.welcome();
   await link.send(`{"t":"cmd","id":"c1","ttl_ms":1000,"data":1,"app":"phone-1"}`);
   await link.close(4421, "a.moor.localhost");
-  await link.closed;
-  expect(log.written).toEqual([]);
+  await ends.take();
+  expect([log.written, states.size, service.dials.size]).toEqual([[], 1, 0]);
   verdict.resolve(true);
-  // A 4421 after hello_ok is followed at once: the close was judged after the verdict.
   await stateOf(states, "online");
   expect((await service.dials.take()).host).toBe("a.moor.localhost");
   expect(log.written).toContain("c1");
@@ -111,13 +134,16 @@ verifies(
   async () => {
     const verdict = Promise.withResolvers<boolean>();
     const service = await startService();
-    const { states } = startBox(service, { verify: () => verdict.promise });
+    const { dialler, ends } = endingDialler(service);
+    const { states, box, runtime } = startBox(service, { dialler, verify: () => verdict.promise });
     const link = (await service.dials.take()).upgrade();
     await link.welcome();
     await link.close(4421, "a.moor.localhost");
-    await link.closed;
+    await ends.take();
     verdict.resolve(false);
     expect(await stateOf(states, "refused")).toMatchObject({ why: "bad-signature", host: "moor.localhost" });
+    await box.stop();
+    expect(runtime.pendingCount).toBe(0);
   },
 );
 
