@@ -19,7 +19,7 @@ import { replayedPage } from "./page-replay.ts";
 const { sequences } = readVectors("link-sequences");
 const BASES = [...new Set(sequences.map(({ base }) => base))];
 
-let browser: Browser;
+let hashes: readonly string[];
 let pages: PageServer;
 const services = new Map<string, FakeLinkService>();
 
@@ -33,13 +33,11 @@ async function setUp(): Promise<void> {
   for (const base of BASES) {
     services.set(base, await startFakeLinkService({ base, names: namesUnder(base), isTlsHeld: true }));
   }
-  const hashes = [...services.values()].map(({ certificates }) => certificates?.spkiHash ?? "");
+  hashes = [...services.values()].map(({ certificates }) => certificates?.spkiHash ?? "");
   pages = await servePage((await bundleForBrowsers("test/browser/page-client.ts")).code, PAGE_POLICY);
-  browser = await launchChromium(hashes);
 }
 
 async function tearDown(): Promise<void> {
-  await browser?.close();
   await pages?.close();
   for (const service of services.values()) await service.close();
 }
@@ -48,11 +46,14 @@ function serviceOf(base: string): FakeLinkService {
   return services.get(base) as FakeLinkService;
 }
 
-/** A page of its own, closed when the test ends. */
-async function newPage(origin = pages.origin): Promise<Page> {
-  const page = await openPage(browser, origin);
-  onTestFinished(() => page.context().close());
-  return page;
+/**
+ * A page in a browser of its own, closed when the test ends: a browser has one WebSocket to an address in its handshake at
+ * a time, and a sequence may leave one behind.
+ */
+async function newPage(): Promise<Page> {
+  const browser: Browser = await launchChromium(hashes);
+  onTestFinished(() => browser.close());
+  return openPage(browser, pages.origin);
 }
 
 describeChromium("AppLink in Chromium", () => {
