@@ -105,7 +105,7 @@ try {
     narrator.say("The fleet and its database have ended, and nothing of them is left.");
     narrator.chapter("Act three: a box and an app that follow their home, over a move and a restart.");
     assertNothing(await playHomeAct(narrator, { screenshot: flags.screenshot }));
-    narrator.say("Page, box and node have ended, and nothing of them is left.");
+    narrator.say("App, box and node have ended, and nothing of them is left.");
   }
 } catch (error) {
   console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
