@@ -177,6 +177,14 @@ test("moor app send prints the result, and ends by what came of it", async () =>
   expect(unknown.stderr).toContain(`--id ${unknown.id}`);
   const lost = await send((link) => link.close(4503, "1000"));
   expect(lost.code).toBe(4);
+  const refused = runMoor(appArgs(stage, "send", "1"));
+  const link = (await stage.service.dials.take()).upgrade();
+  await link.hello();
+  await link.close(4401);
+  expect((await refused).code).toBe(1);
+  await stage.service.refuse();
+  const away = await runMoor(appArgs(stage, "--wait-ms", "500", "send", "1"));
+  expect([away.code, away.stderr]).toEqual([3, expect.stringContaining("Nothing listens")]);
 });
 
 test("moor app once and now print what they get, and tell unreachable from refused", async () => {

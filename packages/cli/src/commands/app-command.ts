@@ -4,8 +4,7 @@
 // I1  The token comes from a file and is never printed. I2  Nothing is sent again by itself: `unknown` is exit code 4, and the
 //     id to ask again with is printed.
 
-import type { AppLink, AppLinkListeners, ClientLinkState, NowEnding, OnceEnding } from "@moor/client";
-import { LINK_TROUBLE } from "@moor/protocol";
+import type { AppLink, AppLinkListeners, ClientLinkState } from "@moor/client";
 import {
   ConfigError,
   createLogger,
@@ -17,11 +16,12 @@ import {
   type Runtime,
 } from "@moor/runtime";
 import { Argument, type Command, Option } from "commander";
-import { RefusedError, UnknownOutcomeError, UnreachableError } from "../exit-code.ts";
+import { refusedOneShot, tellEnding, tellSnapshot } from "../app-endings.ts";
+import { UnreachableError } from "../exit-code.ts";
 import { assertFolder, readSecret, readServiceKeys, readTextFile, trustOf } from "../link-files.ts";
 import { createStateReporter, sentenceOf } from "../link-output.ts";
 import { integerOption } from "../option-parsers.ts";
-import { printAnswer, printJson, printMessage } from "../output.ts";
+import { printAnswer, printJson } from "../output.ts";
 import { nextSignal } from "../signals.ts";
 
 const VERBS = ["send", "once", "now", "watch"] as const;
@@ -228,64 +228,9 @@ async function inBounds<Ending>(send: () => Promise<Ending>): Promise<Ending> {
   }
 }
 
-function tellEnding(ending: OnceEnding, id: string, flags: AppFlags): void {
-  const isResult = ending.kind === "result";
-  if (flags.json === true) {
-    const data = isResult ? `,"data":${ending.data.text}` : "";
-    printAnswer(`{"id":"${id}","outcome":"${ending.kind}"${data}}`);
-  }
-  switch (ending.kind) {
-    case "result":
-      if (flags.json !== true) printAnswer(ending.data.text);
-      return;
-    case "not_delivered":
-      throw new RefusedError("command_not_delivered", "the command did not reach its box");
-    case "expired":
-      throw new RefusedError("command_expired", "the command's time passed before its box took it");
-    case "unknown":
-      throw new UnknownOutcomeError(`the outcome is unknown; ask again with --id ${id}`);
-    case "refused":
-      throw refused(ending.why);
-    case "unreachable":
-      throw new UnreachableError(LINK_TROUBLE[ending.why].summary, "Check --endpoint and the network.");
-  }
-}
-
-function tellSnapshot(ending: NowEnding, { json }: AppFlags): void {
-  switch (ending.kind) {
-    case "snapshot": {
-      const { data, ageMs, etag } = ending;
-      if (json !== true) return printAnswer(data.text);
-      const head = JSON.stringify({ outcome: "snapshot", ageMs, etag });
-      return printAnswer(`${head.slice(0, -1)},"data":${data.text}}`);
-    }
-    case "not-modified":
-      if (json === true) printJson({ outcome: "not-modified" });
-      else printMessage("not modified");
-      return;
-    case "unavailable":
-      throw new RefusedError("now_unavailable", "the home's box has left no snapshot");
-    case "refused":
-      throw refused(ending.why);
-    case "unreachable":
-      throw new UnreachableError(LINK_TROUBLE[ending.why].summary, "Check --endpoint and the network.");
-  }
-}
-
-function refused(why: Extract<OnceEnding, { readonly kind: "refused" }>["why"]): RefusedError {
-  switch (why) {
-    case "auth":
-      return new RefusedError("unauthorized", "the service does not accept the token");
-    case "wrong-shard":
-      return new RefusedError("wrong_shard", "the shards do not agree on where the home is; try again");
-    case "bad-request":
-      return new RefusedError("invalid_request", "the service does not take this command");
-  }
-}
-
 function unreachable(state: ClientLinkState | undefined, flags: AppFlags): Error {
   if (state !== undefined && "why" in state) {
-    if (state.why === "auth") return refused("auth");
+    if (state.why === "auth") return refusedOneShot("auth");
     return new UnreachableError(sentenceOf(state), "Check --endpoint, --service-key and the network.");
   }
   return new UnreachableError(`not online within ${flags.waitMs} ms`, "Check --endpoint and the network.");

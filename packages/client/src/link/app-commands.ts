@@ -16,6 +16,8 @@ export type CommandEnding =
   | { readonly kind: "expired" }
   | { readonly kind: "unknown" };
 
+/** Commands waited for at once; more are `not_delivered`. */
+export const APP_COMMANDS_MAX = 1_000;
 /** Time beyond its ttl that a command's ending gets, milliseconds. */
 const ENDING_SLACK_MS = 10_000;
 
@@ -45,7 +47,8 @@ export class AppCommands {
       if (onAcked !== undefined) before.onAcked.push(onAcked);
       return before.ending;
     }
-    if (!this.#send(frame)) return Promise.resolve({ kind: "not_delivered" });
+    const isRoom = this.#waiting.size < APP_COMMANDS_MAX;
+    if (!isRoom || !this.#send(frame)) return Promise.resolve({ kind: "not_delivered" });
     const { promise: ending, resolve: end } = Promise.withResolvers<CommandEnding>();
     const timer = this.#runtime.schedule(frame.ttl_ms + ENDING_SLACK_MS, () => {
       this.#end(frame.id, { kind: "unknown" });

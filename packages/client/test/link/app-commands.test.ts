@@ -3,7 +3,7 @@
 import { parseCommandId, type CommandFrame, type CommandId } from "@moor/protocol";
 import { settle, verifies, VirtualRuntime } from "@moor/testkit";
 import { expect, test } from "vitest";
-import { AppCommands, type CommandEnding } from "../../src/link/app-commands.ts";
+import { APP_COMMANDS_MAX, AppCommands, type CommandEnding } from "../../src/link/app-commands.ts";
 
 const ID = parseCommandId("c1") as CommandId;
 const FRAME: CommandFrame = { t: "cmd", id: ID, ttl_ms: 1_000, data: "1" };
@@ -88,4 +88,14 @@ test("what the service says of a command that nobody waits for changes nothing",
   commands.take({ t: "ack", id: ID });
   commands.take({ t: "result", id: ID, data: "1" });
   commands.take({ t: "outcome", id: ID, outcome: "unknown" });
+});
+
+test("more commands than can be waited for are not delivered, and not written", async () => {
+  const { commands, sent } = setUp();
+  const idOf = (index: number) => parseCommandId(`c${index}`) as CommandId;
+  for (let index = 0; index < APP_COMMANDS_MAX; index += 1) void commands.send({ ...FRAME, id: idOf(index) });
+  expect(await commands.send({ ...FRAME, id: idOf(APP_COMMANDS_MAX) })).toEqual({ kind: "not_delivered" });
+  commands.take({ t: "outcome", id: idOf(0), outcome: "unknown" });
+  void commands.send({ ...FRAME, id: idOf(APP_COMMANDS_MAX) });
+  expect(sent).toHaveLength(APP_COMMANDS_MAX + 1);
 });
