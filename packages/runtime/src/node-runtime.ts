@@ -3,10 +3,7 @@
 // I1  A random byte is given out once, and the pool keeps no copy of it.
 
 import { randomBytes, randomFillSync } from "node:crypto";
-import type { Runtime, TimerHandle } from "./runtime.ts";
-
-/** Longest delay a Node timer takes; a larger one would fire at once. Milliseconds. */
-const TIMER_DELAY_MAX_MS = 2 ** 31 - 1;
+import { platformDelayMs, type Runtime, type TimerHandle } from "./runtime.ts";
 
 /** Random bytes fetched at once: asking the system for 12 at a time was 8 % of a busy node's CPU. */
 const RANDOM_POOL_BYTES = 4096;
@@ -16,10 +13,7 @@ export function createNodeRuntime(): Runtime {
   return {
     monotonicMs: () => performance.now(),
     wallMs: () => Date.now(),
-    schedule: (delayMs, run) => {
-      const clampedMs = Math.min(Math.max(delayMs, 0), TIMER_DELAY_MAX_MS);
-      return { timer: setTimeout(run, clampedMs) };
-    },
+    schedule: (delayMs, run) => ({ timer: setTimeout(run, platformDelayMs(delayMs)) }),
     cancel: (handle: TimerHandle | undefined) => {
       if (handle !== undefined) clearTimeout(handle.timer as NodeJS.Timeout);
     },

@@ -1,9 +1,6 @@
 // The real Runtime where there is no Node: the clocks, timers and random sources that browsers and workers share.
 
-import type { Runtime } from "./runtime.ts";
-
-/** Longest delay a timer takes; a larger one would fire at once. Milliseconds. */
-const TIMER_DELAY_MAX_MS = 2 ** 31 - 1;
+import { platformDelayMs, type Runtime } from "./runtime.ts";
 
 /** The globals it stands on, as every browser, worker and Node has them. */
 interface WebGlobals {
@@ -19,11 +16,8 @@ export function createWebRuntime(): Runtime {
   return {
     monotonicMs: () => web.performance.now(),
     wallMs: () => Date.now(),
-    schedule: (delayMs, run) => {
-      const clampedMs = Math.min(Math.max(delayMs, 0), TIMER_DELAY_MAX_MS);
-      // Wrapped: a browser's timer is a number, and a handle is an object.
-      return { timer: { id: web.setTimeout(run, clampedMs) } };
-    },
+    // Wrapped: a browser's timer is a number, and a handle is an object.
+    schedule: (delayMs, run) => ({ timer: { id: web.setTimeout(run, platformDelayMs(delayMs)) } }),
     cancel: (handle) => {
       if (handle !== undefined) web.clearTimeout((handle.timer as { readonly id: unknown }).id);
     },
