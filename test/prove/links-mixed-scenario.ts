@@ -12,6 +12,7 @@ import { startLinkFleet, type LinkFleet } from "@moor/testkit/link-fleet";
 import type { LinkEvent } from "@moor/testkit/link-journal";
 import type { PostgresServer } from "@moor/testkit/postgres";
 import { createTempDir } from "@moor/testkit/temp-dir";
+import { until } from "@moor/testkit/within";
 import { createNodeRuntime, sleep } from "@moor/runtime";
 import { commandClaims, countEnds, prefixed } from "./links-move-scenario.ts";
 import { setLinkStage, type LinkLayout, type LinkStage } from "./link-stage.ts";
@@ -28,7 +29,7 @@ const HOME_MS_MAX = 90_000;
 export interface LinksMixedRun {
   readonly verdict: CommandVerdict;
   readonly boxes: number;
-  /** Clients by kind that were not online at the end. */
+  /** Boxes and apps that were not online at the end. */
   readonly stranded: number;
   /** Redirects that reached a client without `shard`. */
   readonly strayRedirects: number;
@@ -64,7 +65,7 @@ export async function runLinksMixed(
     const moves = await moveAndRestart(stage, pace);
     const records = await run.finish();
     const fleets = Object.values(boxes) as readonly LinkFleet[];
-    const stranded = await countStranded(fleets);
+    const stranded = await countStranded(fleets, apps);
     const last = await Promise.all(apps.map((app, at) => pursue(app, `last-${at}`)));
     const [following, ...others] = await Promise.all(fleets.map((fleet) => fleet.journal()));
     await Promise.all([...apps, ...fleets].map((each) => each.stop()));
@@ -139,12 +140,15 @@ async function moveAndRestart({ cluster, homes }: LinkStage, pace: LinksPace): P
   return made;
 }
 
-async function countStranded(fleets: readonly LinkFleet[]): Promise<number> {
-  const counts = fleets.map(async (fleet) => {
+async function countStranded(fleets: readonly LinkFleet[], apps: readonly AppAsker[]): Promise<number> {
+  const boxes = fleets.map(async (fleet) => {
     await fleet.untilOnline(HOME_MS_MAX).catch(() => {});
     return fleet.clientCount - (await fleet.countOnline());
   });
-  return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0);
+  const counts = await Promise.all(boxes);
+  const awayApps = () => apps.filter(({ isOnline }) => !isOnline).length;
+  await until(() => awayApps() === 0, "every app to be online", HOME_MS_MAX).catch(() => {});
+  return counts.reduce((sum, each) => sum + each, awayApps());
 }
 
 function countRedirects(events: readonly LinkEvent[]): number {
@@ -162,7 +166,7 @@ export function linksMixedScenario(layout: LinkLayout): Scenario {
       return {
         claims: [
           equals("redirects (4421) to clients without shard", run.strayRedirects, 0),
-          equals("boxes that were not online in the end", run.stranded, 0),
+          equals("boxes and apps that were not online in the end", run.stranded, 0),
           equals("last commands to each home that had their result", run.lastResults, run.lastCommands),
           ...commandClaims(run.verdict),
         ],
@@ -173,6 +177,9 @@ export function linksMixedScenario(layout: LinkLayout): Scenario {
           commands: run.verdict.commands,
           results: run.verdict.results,
           leftUnknown: run.verdict.leftUnknown,
+          ...(run.verdict.leftUnknown === 0
+            ? {}
+            : { leftUnknownFor: run.verdict.leftUnknownExamples.join("; ") }),
           ...prefixed("askings ended", run.verdict.endings),
           ...prefixed("boxes", run.ends),
         },

@@ -213,6 +213,7 @@ export function linksMoveScenario(layout: LinkLayout): Scenario {
           results: verdict.results,
           resultsByAskingAgain: verdict.resultsByAskingAgain,
           leftUnknown: verdict.leftUnknown,
+          ...(verdict.leftUnknown === 0 ? {} : { leftUnknownFor: verdict.leftUnknownExamples.join("; ") }),
           ...prefixed("askings ended", verdict.endings),
           ...verdict.latency,
           moves: moves.made,

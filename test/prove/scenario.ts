@@ -37,7 +37,8 @@ export interface LinksPace {
   readonly handshakesMs: number;
   /** Time wrong hellos come for. Milliseconds. */
   readonly floodMs: number;
-  /** Homes that are moved under commands, times each is moved, commands a second, and the time of it all. */
+  /** Homes that are moved under commands, times each is moved, commands a second, and the time of it all. A client that is
+   *  redirected again within 10 s waits before it follows (L17): more moves than that would measure its backoff. */
   readonly movedHomes: number;
   readonly moveTimes: number;
   readonly commandsPerS: number;
@@ -63,8 +64,8 @@ export const FULL_PACE: Pace = {
     tlsLinks: 2_000,
     handshakesMs: 20_000,
     floodMs: 30_000,
-    movedHomes: 10,
-    moveTimes: 10,
+    movedHomes: 20,
+    moveTimes: 4,
     commandsPerS: 50,
     commandsMs: 60_000,
     duplicateMs: 60_000,

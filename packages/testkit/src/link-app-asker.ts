@@ -24,10 +24,10 @@ export interface AppAskerOptions {
 export interface AppAsker extends Asker {
   /** Resolves when the link is online; at once for one-shots. */
   readonly online: Promise<void>;
+  /** Whether its link is online now. */
+  readonly isOnline: boolean;
   /** What it was told of its box, in order. */
   readonly presences: readonly BoxPresence[];
-  /** States in which its link was not online after it had been: how often. */
-  readonly lostCount: number;
   stop(): Promise<void>;
 }
 
@@ -37,13 +37,11 @@ export function startAppAsker(options: AppAskerOptions): AppAsker {
   const presences: BoxPresence[] = [];
   const firstOnline = Promise.withResolvers<void>();
   let isOnline = false;
-  let lostCount = 0;
   const link = createAppLink(
     { endpoint, token: new Secret(token), app, serviceKeys, ...(caps === undefined ? {} : { caps }) },
     {
       onPresence: (presence) => void presences.push(presence),
       onState: ({ kind }) => {
-        if (isOnline && kind !== "online") lostCount += 1;
         isOnline = kind === "online";
         if (isOnline) firstOnline.resolve();
       },
@@ -55,10 +53,10 @@ export function startAppAsker(options: AppAskerOptions): AppAsker {
   return {
     home: token.split(".", 1)[0] ?? "",
     online: within(firstOnline.promise, `the app ${app} to be online`),
-    presences,
-    get lostCount() {
-      return lostCount;
+    get isOnline() {
+      return isOnline;
     },
+    presences,
     ask: async (id, ttlMs) => {
       const command = { id, ttlMs, data: { call: id } };
       return endingOf(await (by === "link" ? link.send(command) : link.once(command)));

@@ -57,7 +57,8 @@ export interface CommandVerdict {
   readonly resultsByAskingAgain: number;
   /** Commands whose last word is `unknown` or nothing. Count. */
   readonly leftUnknown: number;
-  readonly leftUnknownIds: readonly string[];
+  /** Up to five of them with what their apps were told: `c-7: unknown ×2, not_delivered, unknown`. */
+  readonly leftUnknownExamples: readonly string[];
   readonly latency: { readonly p50Ms: number; readonly p99Ms: number; readonly slowestMs: number };
 }
 
@@ -88,7 +89,7 @@ export function judgeCommands(records: readonly CommandRecord[], acts: readonly 
     endings,
     resultsByAskingAgain: results.filter(({ asks }) => asks[0]?.ending.kind === "unknown").length,
     leftUnknown: left.length,
-    leftUnknownIds: left.slice(0, 5).map(({ id }) => id),
+    leftUnknownExamples: left.slice(0, 5).map(storyOf),
     latency: latencyOf(records),
   };
 }
@@ -107,6 +108,18 @@ export const NO_COMMAND_FAULTS = {
   actedElsewhere: 0,
   foreignResults: 0,
 } as const;
+
+/** What an app was told, runs of the same word counted. */
+function storyOf({ id, asks }: CommandRecord): string {
+  const runs: { name: string; count: number }[] = [];
+  for (const { ending } of asks) {
+    const name = nameOf(ending);
+    const last = runs.at(-1);
+    if (last?.name === name) last.count += 1;
+    else runs.push({ name, count: 1 });
+  }
+  return `${id}: ${runs.map(({ name, count }) => (count === 1 ? name : `${name} ×${count}`)).join(", ")}`;
+}
 
 function nameOf(ask: AskEnding): string {
   return ask.kind === "broken" ? `broken: ${ask.fault}` : ask.kind;

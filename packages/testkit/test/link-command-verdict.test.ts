@@ -39,7 +39,7 @@ test("results that were acted on once, denials that were not, and unknown either
     results: 3,
     resultsByAskingAgain: 1,
     leftUnknown: 1,
-    leftUnknownIds: ["lost"],
+    leftUnknownExamples: ["lost: unknown ×2"],
     endings: { result: 3, unknown: 4, not_delivered: 3, expired: 1 },
   });
 });
@@ -67,5 +67,5 @@ test("every kind of fault is counted in its own place", () => {
     actedElsewhere: 1,
     foreignResults: 2,
   });
-  expect(verdict.leftUnknownIds).toEqual(["broken"]);
+  expect(verdict.leftUnknownExamples).toEqual(["broken: broken: ECONNREFUSED"]);
 });
