@@ -2,7 +2,8 @@
 // service in its hands.
 //
 // Spec: L8; vectors/README.md, "Replaying link sequences".
-// I1  Every dial waits, at its TLS handshake or its upgrade, until the next fact says what it meets. I2  What a client shows
+// I1  Every dial waits, at its TLS handshake or its upgrade, until the next fact says what it meets; what the client has given
+//     up is left alone: a browser whose handshake is broken off makes another by itself. I2  What a client shows
 //     after a step is judged when it has shown something, or when the step is over without sockets.
 
 import assert from "node:assert/strict";
@@ -108,8 +109,8 @@ class Replay {
   }
 
   async end(): Promise<void> {
-    this.#dropPeer();
     await this.#client.kill();
+    this.#peer = undefined;
     await this.#client.takeStates();
     assert.equal(this.#service.requests.size, 0, "nothing was asked over HTTP");
     assert.equal(this.#service.dials.size + this.#service.tlsHellos.size, 0, "no further host was dialled");
@@ -120,8 +121,8 @@ class Replay {
     switch (step.do) {
       case "start":
         this.#home = step.home ?? this.#home;
-        this.#dropPeer();
         await client.kill();
+        this.#peer = undefined;
         await client.takeStates();
         await client.start(this.#home ?? "", step.record);
         return this.#show(await client.nextState());
@@ -137,7 +138,8 @@ class Replay {
       case "rehome":
         this.#home = step.do === "rehome" ? step.home : undefined;
         await client.rehome(this.#home);
-        return this.#dropPeer();
+        this.#peer = undefined;
+        return;
       case "verify":
         await (
           await this.#greeted()
@@ -186,7 +188,7 @@ class Replay {
     if (until === "upgrade") await this.#dial();
     if (until === "hello_ok") await this.#greeted();
     await this.#client.advanceToState(until === undefined ? SILENCE_MS : DIAL_MS);
-    this.#dropPeer();
+    this.#peer = undefined;
   }
 
   async #meet(fact: EndingFact): Promise<void> {
@@ -198,7 +200,7 @@ class Replay {
         return;
       case "bad-certificate":
         if (this.#peer?.kind === "hello") this.#peer.hello.proceed("other-name");
-        else this.#breakOff();
+        else (await this.#dial()).reset();
         this.#peer = undefined;
         return;
       case "http":
@@ -283,26 +285,6 @@ class Replay {
     const { caps, home } = await link.hello();
     assert.deepEqual([caps.includes("shard"), home], [this.#sequence.follows, this.#home]);
     return link;
-  }
-
-  #breakOff(): void {
-    const peer = this.#peer;
-    this.#peer = undefined;
-    switch (peer?.kind) {
-      case "hello":
-        return peer.hello.reset();
-      case "dial":
-        return peer.dial.reset();
-      case "link":
-        return peer.link.drop();
-      case undefined:
-        return;
-    }
-  }
-
-  /** What the client has given up is broken off here too, unless a new dial has taken its place. */
-  #dropPeer(): void {
-    if (this.#state.kind !== "idle") this.#breakOff();
   }
 
   #stateName(): string {
