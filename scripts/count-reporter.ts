@@ -11,32 +11,41 @@ export interface TestCount {
   readonly passed: number;
   /** Failed tests, files that could not be run, and errors outside of any test. */
   readonly failed: number;
+  /** What failed, by name. */
+  readonly failures: readonly string[];
   readonly skipped: readonly { readonly title: string; readonly reason: string }[];
 }
 
 /** The counts of a finished run. */
-function countTests(modules: readonly TestModule[], strayErrorCount: number): TestCount {
+function countTests(modules: readonly TestModule[], strayErrors: readonly unknown[]): TestCount {
   let passed = 0;
-  let failed = strayErrorCount;
+  const failures = strayErrors.map((error) => `outside of any test: ${firstLineOf(error)}`);
   const skipped: { title: string; reason: string }[] = [];
   for (const testModule of modules) {
-    let failedHere = 0;
+    const failuresBefore = failures.length;
     for (const testCase of testModule.children.allTests()) {
       const result = testCase.result();
+      const title = `${testModule.relativeModuleId} > ${testCase.fullName}`;
       if (result.state === "passed") passed += 1;
-      else if (result.state === "skipped") {
-        skipped.push({ title: testCase.fullName, reason: result.note ?? "no reason given" });
-      } else failedHere += 1;
+      else if (result.state === "skipped") skipped.push({ title, reason: result.note ?? "no reason given" });
+      else failures.push(`${title}: ${firstLineOf(result.errors?.[0])}`);
     }
-    failed += failedHere === 0 && testModule.state() === "failed" ? 1 : failedHere;
+    if (failures.length === failuresBefore && testModule.state() === "failed") {
+      failures.push(`${testModule.relativeModuleId}: ${firstLineOf(testModule.errors()[0])}`);
+    }
   }
-  return { passed, failed, skipped };
+  return { passed, failed: failures.length, failures, skipped };
+}
+
+function firstLineOf(error: unknown): string {
+  const message = (error as { message?: unknown } | undefined)?.message;
+  return typeof message === "string" ? (message.split("\n", 1)[0] as string) : "no error given";
 }
 
 /** Vitest loads reporters by their default export. */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], strayErrors: readonly unknown[]): void {
     const file = process.env[COUNT_FILE_VARIABLE];
-    if (file !== undefined) writeFileSync(file, JSON.stringify(countTests(modules, strayErrors.length)));
+    if (file !== undefined) writeFileSync(file, JSON.stringify(countTests(modules, strayErrors)));
   }
 }

@@ -1,4 +1,5 @@
-// `npm test`: all rings, then one line alone, "N passed, N failed" (and ", N skipped", with the reasons above it).
+// `npm test`: all rings, then one line alone, "N passed, N failed" (and ", N skipped"), under the names of what was skipped
+// or failed, and why.
 // Arguments go to Vitest: `npm test -- packages/protocol`, `npm test -- --project unit`.
 //
 // I1  The exit code is 0 only if something passed, nothing failed, and Vitest itself ended well.
@@ -51,7 +52,7 @@ function readCount(): TestCount {
     return JSON.parse(readFileSync(countFile, "utf8")) as TestCount;
   } catch {
     console.error("Vitest ended without a count.");
-    return { passed: 0, failed: 1, skipped: [] };
+    return { passed: 0, failed: 1, failures: ["Vitest itself"], skipped: [] };
   }
 }
 
@@ -80,6 +81,7 @@ rmSync(runDir, { recursive: true, force: true, maxRetries: 3 });
 
 for (const { title, reason } of count.skipped) console.log(`skipped: ${title} (${reason})`);
 for (const line of leftovers) console.log(line);
+for (const failure of count.failures) console.log(`failed: ${failure}`);
 const failed = count.failed + leftovers.length;
 const isGood = exitCode === 0 && failed === 0 && count.passed > 0;
 if (count.passed === 0 && failed === 0) console.log("No test ran: that is a failure too.");

@@ -1,16 +1,13 @@
 // The sequences of vectors/link-sequences.json, replayed by AppLink in a real browser on its own sockets and localStorage.
-//
-// Run on demand, MOOR_BROWSER_SEQUENCES=1: a browser sometimes makes a dial wait for half a minute after one that was left
-// in its handshake, and a replay then gives up. docs/progress.md tells what is known.
 
 import { startFakeLinkService, type FakeLinkService } from "@moor/testkit";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, onTestFinished, test } from "vitest";
 import { readVectors } from "../conformance/vector-files.ts";
 import { replayLinkSequence } from "../integration/link-replay.ts";
 import { bundleForBrowsers } from "./app-bundle.ts";
 import {
-  chromiumMissing,
+  describeChromium,
   launchChromium,
   openPage,
   PAGE_POLICY,
@@ -59,17 +56,14 @@ async function newPage(): Promise<Page> {
   return openPage(browser, pages.origin);
 }
 
-describe.skipIf(process.env["MOOR_BROWSER_SEQUENCES"] !== "1" || chromiumMissing() !== undefined)(
-  "AppLink in Chromium (skipped: needs Chromium and MOOR_BROWSER_SEQUENCES=1)",
-  () => {
-    beforeAll(setUp);
-    afterAll(tearDown);
+describeChromium("AppLink in Chromium", () => {
+  beforeAll(setUp);
+  afterAll(tearDown);
 
-    for (const sequence of sequences) {
-      test(`${sequence.id}: ${sequence.why}`, async () => {
-        const service = serviceOf(sequence.base);
-        await replayLinkSequence(service, replayedPage(service, sequence, await newPage()), sequence);
-      });
-    }
-  },
-);
+  for (const sequence of sequences) {
+    test(`${sequence.id}: ${sequence.why}`, async () => {
+      const service = serviceOf(sequence.base);
+      await replayLinkSequence(service, replayedPage(service, sequence, await newPage()), sequence);
+    });
+  }
+});
