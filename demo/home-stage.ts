@@ -8,7 +8,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeLinkCertificates } from "@moor/testkit/link-certificates";
 import { MOOR_BIN, runMoor, startMoor } from "@moor/testkit/moor-process";
-import { findFreePort, isPortTaken } from "@moor/testkit/ports";
+import { claimPort, isPortTaken } from "@moor/testkit/ports";
 import { listProcessGroup } from "@moor/testkit/process-group";
 import { startProcess, type RunningProcess } from "@moor/testkit/processes";
 import { createTempDir } from "@moor/testkit/temp-dir";
@@ -46,7 +46,7 @@ export async function setHomeStage(narrator: Narrator): Promise<HomeStage> {
   const dir = await createTempDir("home");
   const file = (name: string) => path.join(dir.path, name);
   const started: RunningProcess[] = [];
-  const port = await findFreePort();
+  const port = await claimPort();
   const endpoint = `wss://${BASE}:${port}`;
 
   const certificates = makeLinkCertificates([BASE, `*.${BASE}`]);

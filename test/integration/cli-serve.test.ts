@@ -6,7 +6,7 @@ import { join } from "node:path";
 import {
   createTempDir,
   createTunnel,
-  findFreePort,
+  claimPort,
   isPortTaken,
   runMoor,
   startMoor,
@@ -103,7 +103,7 @@ test("a port that is taken is named as the setting it is, and the data directory
 });
 
 test("a database that is not there ends the start by name and without its password", async () => {
-  const port = await findFreePort();
+  const port = await claimPort();
   const secret = join(temp.path, "node.secret");
   expect((await runMoor(["config", "secret", secret])).code).toBe(0);
   const file = await configFile({ directory: { postgres: {} }, nodeSecretFile: secret });

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import {
   createTempDir,
-  findFreePort,
+  claimPort,
   MOOR_BIN,
   openOperator,
   startProcess,
@@ -38,7 +38,7 @@ export async function createHandedNode(
     await Promise.all(processes.map((running) => running.kill()));
     await temp.remove();
   });
-  const port = await findFreePort();
+  const port = await claimPort();
   const dataDir = path.join(temp.path, "data");
   const configFile = path.join(temp.path, "moor.json");
   const config = {
@@ -47,7 +47,7 @@ export async function createHandedNode(
     data: dataDir,
     directory: { sqlite: true },
     public: { port, ...publicSettings },
-    operator: { port: await findFreePort() },
+    operator: { port: await claimPort() },
     ...settings,
   };
   await writeFile(configFile, JSON.stringify(config));

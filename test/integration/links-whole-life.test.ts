@@ -4,7 +4,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { createHousehold, type Household } from "@moor/testkit/household";
 import {
-  findFreePort,
+  claimPort,
   openOperator,
   startMoorDev,
   until,
@@ -23,7 +23,7 @@ interface Stage {
 }
 
 async function setStage(): Promise<Stage> {
-  const port = await findFreePort();
+  const port = await claimPort();
   const first = await startMoorDev({ port });
   const house = await createHousehold(first);
   const stage: Stage = {

@@ -11,7 +11,7 @@ import type { ClusterNode } from "@moor/testkit/cluster-node";
 import { holdSocket, type HeldSocket } from "@moor/testkit/held-socket";
 import { plantHomes, type PlantedHomes } from "@moor/testkit/link-homes";
 import type { ListenerCertificate } from "@moor/testkit/listener-certificate";
-import { findFreePort } from "@moor/testkit/ports";
+import { claimPort } from "@moor/testkit/ports";
 import { startPostgres, type PostgresServer } from "@moor/testkit/postgres";
 import { createTempDir } from "@moor/testkit/temp-dir";
 import { until } from "@moor/testkit/within";
@@ -106,7 +106,7 @@ async function nodesOf(
 ): Promise<readonly ClusterNodeSpec[]> {
   if (certificate === undefined && socket === undefined) return LAYOUTS[layout];
   const listener =
-    socket === undefined ? { port: await findFreePort() } : { fd: FIRST_INHERITED, port: socket.port };
+    socket === undefined ? { port: await claimPort() } : { fd: FIRST_INHERITED, port: socket.port };
   const tls =
     certificate === undefined
       ? {}

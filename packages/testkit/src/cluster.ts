@@ -18,7 +18,7 @@ import {
 import { ClusterNode } from "./cluster-node.ts";
 import type { FleetTunnel } from "./fleet.ts";
 import { runMoor } from "./moor-process.ts";
-import { findFreePort } from "./ports.ts";
+import { claimPort } from "./ports.ts";
 import { createTempDir } from "./temp-dir.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { until } from "./within.ts";
@@ -139,13 +139,13 @@ async function prepareNodes(
 ): Promise<ClusterNode[]> {
   const wires: { readonly place: NodePlace; readonly internalProxy: TcpProxy | undefined }[] = [];
   for (const spec of specs) {
-    const internalPort = await findFreePort();
+    const internalPort = await claimPort();
     const internalProxy =
       spec.hasInternalProxy === true ? await startTcpProxy({ port: internalPort }) : undefined;
     const place = {
       spec,
-      publicPort: await findFreePort(),
-      operatorPort: await findFreePort(),
+      publicPort: await claimPort(),
+      operatorPort: await claimPort(),
       internalPort,
       dialledPort: internalProxy?.port ?? internalPort,
     };

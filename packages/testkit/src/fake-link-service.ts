@@ -12,13 +12,14 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
 import { encodeBase64url, serviceKeyId } from "@moor/protocol";
 import { WebSocketServer } from "ws";
 import { FakeLink } from "./fake-link.ts";
 import { Inbox } from "./inbox.ts";
+import { claimPort } from "./ports.ts";
 import { makeLinkCertificates, type CertificateKind, type LinkCertificates } from "./link-certificates.ts";
 
 /** A key the service signs with. */
@@ -120,7 +121,8 @@ export function makeServiceKey(): FakeServiceKey {
 export async function startFakeLinkService(options: FakeLinkServiceOptions = {}): Promise<FakeLinkService> {
   const { base = "moor.localhost", isSecure = true } = options;
   const state = new ServiceState(base, options);
-  const port = await state.listen(0);
+  const port = await claimPort();
+  await state.listen(port);
   return {
     base,
     port,
@@ -136,7 +138,7 @@ export async function startFakeLinkService(options: FakeLinkServiceOptions = {})
     },
     setCertificate: (host, kind) => void state.kinds.set(host, kind),
     refuse: () => state.refuse(),
-    listen: async () => void (await state.listen(port)),
+    listen: () => state.listen(port),
     close: () => state.close(),
   };
 }
@@ -162,7 +164,7 @@ class ServiceState {
     this.#isTlsHeld = isTlsHeld;
   }
 
-  async listen(port: number): Promise<number> {
+  async listen(port: number): Promise<void> {
     const server = this.#createServer();
     this.#server = server;
     server.on("connection", (socket: Socket) => {
@@ -181,7 +183,6 @@ class ServiceState {
       server.once("error", reject);
       server.listen(port, "127.0.0.1", resolve);
     });
-    return (server.address() as AddressInfo).port;
   }
 
   refuse(): Promise<void> {

@@ -2,7 +2,7 @@ export { settle, VirtualRuntime } from "./virtual-runtime.ts";
 export { verifies, type SpecId } from "./verifies.ts";
 export { until, WAIT_MS_DEFAULT, within } from "./within.ts";
 export { createTempDir, type TempDir } from "./temp-dir.ts";
-export { findFreePort, isPortTaken } from "./ports.ts";
+export { claimPort, isPortTaken } from "./ports.ts";
 export { holdSocket, type HeldSocket } from "./held-socket.ts";
 export { startDialling, type DialCounts, type Dialling } from "./dial-load.ts";
 export type { LineLog, LineMatch } from "./line-log.ts";

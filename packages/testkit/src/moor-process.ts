@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { claimPort } from "./ports.ts";
 import { startProcess, type ProcessOptions, type RunningProcess } from "./processes.ts";
 import { createTempDir, type TempDir } from "./temp-dir.ts";
 
@@ -78,7 +79,7 @@ export async function startMoorDev(options: MoorDevOptions = {}): Promise<MoorDe
       MOOR_BIN,
       "dev",
       "--json",
-      `--port=${options.port ?? 0}`,
+      `--port=${options.port ?? (await claimPort())}`,
       `--operator-port=${options.operatorPort ?? 0}`,
       `--data=${dataDir}`,
       ...(options.args ?? []),

@@ -9,7 +9,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { collectLines, type LineLog } from "./line-log.ts";
-import { findFreePort } from "./ports.ts";
+import { claimPort } from "./ports.ts";
 import {
   BINARIES_PREFIX,
   preparePostgres,
@@ -55,7 +55,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   writeFileSync(path.join(dir, "password"), PASSWORD);
   for (const owned of [dir, data, path.join(dir, "password")]) own(owned);
   await initialise(binaries, dir, data);
-  const server = new Server(binaries, dir, data, await findFreePort());
+  const server = new Server(binaries, dir, data, await claimPort());
   await server.start();
   return server;
 }

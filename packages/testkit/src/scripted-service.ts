@@ -4,7 +4,8 @@
 // I1  Every request that reaches it is recorded, raw header lines in order, before it is answered.
 // I2  It speaks TCP, not node:http: nothing adds, joins or repairs a line.
 
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
+import { claimPort } from "./ports.ts";
 import { RawRequestReader, type ScriptedRequest } from "./raw-request.ts";
 import { within } from "./within.ts";
 
@@ -79,8 +80,8 @@ export async function startScriptedService(handler: ScriptedHandler): Promise<Sc
     });
     socket.on("data", (chunk) => reader.feed(chunk));
   };
-  let server = await listen(onConnection, 0);
-  const { port } = server.address() as AddressInfo;
+  const port = await claimPort();
+  let server = await listen(onConnection, port);
   const stop = async () => {
     const closed = new Promise((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
