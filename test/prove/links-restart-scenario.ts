@@ -33,7 +33,6 @@ const LEAVE_MS_MAX = 60_000;
 /** How the boxes come back, as foretold. */
 interface Foretold {
   readonly peakPerS: number;
-  readonly peakToMean: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly maxMs: number;
@@ -46,6 +45,9 @@ export interface RestartRun {
   /** From the order to the moment the next process served. Milliseconds. */
   readonly awayMs: number;
   readonly forecast: {
+    /** Links a second. */
+    readonly acceptRate: number;
+    /** From the close of the links to the next process serving. */
     readonly gapMs: number;
     readonly handedOver: boolean;
     readonly arrivals: { readonly spread: Foretold; readonly naive: Foretold };
@@ -196,20 +198,21 @@ function figuresOf(
   by: RestartRun = run,
 ): Record<string, number | string> {
   const { seen, awayMs, report } = run;
-  const { gapMs, arrivals } = by.forecast;
+  const { acceptRate, gapMs, arrivals } = by.forecast;
   const arrival = arrivals[foretold];
-  const tenth = (value: number) => Math.round(value * 10) / 10;
   return {
-    [`${prefix}: away, ms`]: awayMs,
+    [`${prefix}: away since the order, ms`]: awayMs,
+    [`${prefix}: foretold to be away since the close, ms`]: Math.round(gapMs),
+    [`${prefix}: hello_ok/s, from first to last`]: seen.helloOksPerS,
+    [`${prefix}: foretold to be possible, hello_ok/s`]: Math.round(acceptRate),
+    [`${prefix}: back after, ms`]: `p50 ${seen.backP50Ms}, p95 ${seen.backP95Ms}, last ${seen.lastBackMs}`,
+    [`${prefix}: foretold back after, ms`]: `p50 ${Math.round(arrival.p50Ms)}, p95 ${Math.round(arrival.p95Ms)}, last ${Math.round(arrival.maxMs)}`,
+    [`${prefix}: peak hello_ok/s`]: seen.peakHelloOksPerS,
+    [`${prefix}: foretold peak hello_ok/s`]: Math.round(arrival.peakPerS),
     [`${prefix}: dials`]: `${seen.dials}, ${seen.failedDials} of them failed`,
+    [`${prefix}: foretold dials that fail`]: Math.round(arrival.failedDials),
     [`${prefix}: peak dials/s`]: seen.peakDialsPerS,
     [`${prefix}: mean dials/s over the spread`]: seen.meanDialsPerS,
-    [`${prefix}: hello_ok/s, from first to last`]: seen.helloOksPerS,
-    [`${prefix}: peak hello_ok/s`]: seen.peakHelloOksPerS,
-    [`${prefix}: back after, ms`]: `p50 ${seen.backP50Ms}, p95 ${seen.backP95Ms}, last ${seen.lastBackMs}`,
-    [`${prefix}: foretold with a gap of, ms`]: Math.round(gapMs),
-    [`${prefix}: foretold peak/s`]: `${Math.round(arrival.peakPerS)} (${tenth(arrival.peakToMean)} × mean), ${Math.round(arrival.failedDials)} dials in vain`,
-    [`${prefix}: foretold back after, ms`]: `p50 ${Math.round(arrival.p50Ms)}, p95 ${Math.round(arrival.p95Ms)}, last ${Math.round(arrival.maxMs)}`,
     [`${prefix}: the node's own report`]: `${String(report?.["back"])} back, ${String(report?.["backWithinSpread"])} within the spread, ${String(report?.["never"])} never, p95 ${String(report?.["p95Ms"])} ms, last ${String(report?.["maxMs"])} ms`,
   };
 }

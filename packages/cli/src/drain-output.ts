@@ -4,6 +4,8 @@ import type { ArrivalForecast, Arrivals, DrainForecast, DrainReport } from "@moo
 
 /** Most lines of a chart. Count. */
 const CHART_LINES_MAX = 20;
+/** Wait beyond that for the node to come that shows it overloaded. Milliseconds: a clump of dials is gone sooner. */
+const OVERLOAD_WAIT_MS = 1_000;
 /** Width of the longest bar. Characters. */
 const BAR_CHARS = 40;
 
@@ -13,7 +15,7 @@ export function forecastText(forecast: DrainForecast, arrivals: ArrivalForecast)
   return [
     ...planLines(forecast),
     "",
-    "Clients a second that come back, from the first close on:",
+    "Clients a second that are back, from the first close on:",
     ...chart(spread),
     "",
     `with the spread   ${numbers(spread)}`,
@@ -129,20 +131,24 @@ function chart({ perSecond }: Arrivals): string[] {
   });
 }
 
-function numbers({ peakPerS, peakToMean, p50Ms, p95Ms, maxMs, failedDials, missing }: Arrivals): string {
+function numbers(arrivals: Arrivals): string {
+  const { peakPerS, peakToMean, p50Ms, p95Ms, maxMs, longestWaitMs, failedDials, missing } = arrivals;
   const refused = failedDials === 0 ? "" : `, ${count(failedDials)} dials in vain`;
   const lost = missing === 0 ? "" : `, ${count(missing)} not back in 10 min`;
   return (
     `peak ${count(peakPerS)}/s (${peakToMean.toFixed(1)} × mean), ` +
-    `p50 ${seconds(p50Ms)}, p95 ${seconds(p95Ms)}, last ${seconds(maxMs)}${refused}${lost}`
+    `p50 ${seconds(p50Ms)}, p95 ${seconds(p95Ms)}, last ${seconds(maxMs)}, ` +
+    `dials wait up to ${seconds(longestWaitMs)}${refused}${lost}`
   );
 }
 
-function warnings(forecast: DrainForecast, { peakPerS }: Arrivals): string[] {
-  // A sample's peak lies somewhat above the rate it is drawn from.
-  const isOver = peakPerS > forecast.accept_rate * 1.5;
-  if (!isOver) return [];
-  return ["", `The peak is above the accept rate: clients will wait longer than this says.`];
+function warnings(forecast: DrainForecast, { longestWaitMs }: Arrivals): string[] {
+  const queuedMs = forecast.is_handed_over && !forecast.is_served_meanwhile ? forecast.gap_ms : 0;
+  if (longestWaitMs <= queuedMs + OVERLOAD_WAIT_MS) return [];
+  return [
+    "",
+    "More clients come than the node can accept at a time: a longer spread, or another node, would help.",
+  ];
 }
 
 function wavesText(waves: number): string {

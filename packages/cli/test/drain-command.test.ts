@@ -13,7 +13,7 @@ const FORECAST: DrainForecast = {
   node: "n1",
   shards: ["s1", "s2"],
   links: 12_000,
-  accept_rate: 600,
+  accept_rate: 1_200,
   is_measured: true,
   spread_ms: 20_000,
   waves: [{ at_ms: 0, links: 12_000 }],
@@ -28,7 +28,7 @@ const REPORT: DrainReport = {
   started_at: "2026-01-01T00:00:00.000Z",
   spread_ms: 20_000,
   waves: 1,
-  accept_rate: 600,
+  accept_rate: 1_200,
   links: 12_000,
   closed: 12_000,
   destroyed: 3,
@@ -80,12 +80,16 @@ verifies("L24", "a dry run shows the plan and how clients would come back, and c
   expect(code).toBe(0);
   expect(stdout).toContain("would restart n1, which runs s1, s2");
   expect(stdout).toContain("links        12,000, closed in 20 s");
-  expect(stdout).toContain("accept rate  600 links/s, as measured");
+  expect(stdout).toContain("accept rate  1,200 links/s, as measured");
   expect(stdout).toContain("nobody serves for about 3.0 s; dials are refused");
   expect(stdout).toMatch(/^ +0 s {2} +0$/m);
   expect(stdout).toMatch(/^ +10 s {2}#+ +\d{3}$/m);
-  expect(stdout).toMatch(/^with the spread {3}peak [\d,]+\/s \(\d\.\d × mean\), p50 .* dials in vain$/m);
-  expect(stdout).toMatch(/^without it {8}peak [\d,]+\/s/m);
+  expect(stdout).toMatch(
+    /^with the spread {3}peak [\d,]+\/s \(\d\.\d × mean\), p50 .*, dials wait up to \d\.\d s, [\d,]+ dials in vain$/m,
+  );
+  // Nobody is back faster than the node accepts.
+  expect(stdout).toMatch(/^without it {8}peak 1,\d{3}\/s \(2\.\d × mean\), p50 \d\.\d s, p95 1\d s/m);
+  expect(stdout).not.toContain("More clients come");
   expect(stderr).toBe("Nothing was changed.");
 });
 
@@ -94,7 +98,7 @@ test("a dry run for programs is the plan and the whole forecast", async () => {
   const json = JSON.parse(stdout) as { arrivals: { spread: { perSecond: number[] } } };
   expect(json).toMatchObject({
     node: "n1",
-    acceptRate: 600,
+    acceptRate: 1_200,
     spreadMs: 20_000,
     waves: [{ atMs: 0, links: 12_000 }],
     handedOver: false,
@@ -103,11 +107,16 @@ test("a dry run for programs is the plan and the whole forecast", async () => {
   expect(json.arrivals.spread.perSecond.length).toBeGreaterThan(19);
 });
 
-test("a peak above the accept rate is said", async () => {
-  const crowded = (): OperatorReply => [200, { ...FORECAST, gap_ms: 12_000, is_handed_over: true }];
-  const { stdout } = await run(crowded, "s1", "--restart", "--dry-run");
-  expect(stdout).toContain("dials wait in the socket's queue");
-  expect(stdout).toContain("The peak is above the accept rate");
+test("more clients than the node can accept at a time are said; a queue that the gap filled is not", async () => {
+  const foretell = async (more: Partial<DrainForecast>) => {
+    const answer = (): OperatorReply => [200, { ...FORECAST, is_handed_over: true, ...more }];
+    return (await run(answer, "s1", "--restart", "--dry-run")).stdout;
+  };
+  const queued = await foretell({});
+  expect(queued).toContain("dials wait in the socket's queue");
+  expect(queued).toContain("dials wait up to 3.0 s");
+  expect(queued).not.toContain("More clients come");
+  expect(await foretell({ accept_rate: 500 })).toContain("More clients come than the node can accept");
 });
 
 test("what is not a restart is refused as usage, with what to do instead", async () => {

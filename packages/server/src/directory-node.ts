@@ -367,7 +367,7 @@ class DirectoryNode {
       knowledge,
       core,
       watch: this.#drain,
-      acceptRate: () => this.#drain.meter.acceptRate,
+      spreadMs: () => this.#drain.spreadMs,
       metrics: this.#metrics,
     });
   }

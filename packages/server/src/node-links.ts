@@ -2,7 +2,7 @@
 //
 // Spec: L1–L3, L21–L25, L28. Design: "Links"; docs/adr/0010-links-at-the-entry.md.
 
-import { clampSpreadMs, isLoopbackHost } from "@moor/protocol";
+import { isLoopbackHost } from "@moor/protocol";
 import type { Directory, Replica } from "./directory/directory.ts";
 import type { LinkWatch } from "./drains/link-drain-port.ts";
 import { parseProxies } from "./entry/client-address.ts";
@@ -37,8 +37,8 @@ export interface NodeLinksOptions {
   /** 32 bytes that every node of the residency has. */
   readonly nodeSecret: Uint8Array;
   readonly watch: LinkWatch;
-  /** Links a second this node can take in. Spec L24. */
-  readonly acceptRate: () => number;
+  /** Over how many milliseconds clients are asked to come back, should this node end. Spec L24, L28. */
+  readonly spreadMs: () => number;
   readonly metrics: Metrics;
 }
 
@@ -95,7 +95,7 @@ export class NodeLinks {
     const { runtime, logger } = options;
     const { placements } = knowledge;
     const unknownHomeKey = deriveUnknownHomeKey(given.nodeSecret, replica.residency());
-    const table: LinkTable = new LinkTable({
+    return new LinkTable({
       entry: incarnation,
       runtime,
       logger,
@@ -109,9 +109,8 @@ export class NodeLinks {
       shardPort: (shard) => core.reach.homeShardPort(shard),
       catchUp: (waitMs) => replica.catchUp(waitMs),
       watch: given.watch,
-      spreadMs: () => clampSpreadMs((table.drain.links() / given.acceptRate()) * 1000),
+      spreadMs: given.spreadMs,
       pingMs: options.linkPingMs ?? PING_INTERVAL_MS,
     });
-    return table;
   }
 }

@@ -166,7 +166,7 @@ function drain({ callsEndAtMs = 0, oneShotsEndAtMs = 0, ...options }: DrainScene
     finishOneShots: ending("one-shots", oneShotsEndAtMs),
     plan: () => {
       events.push("links closed");
-      return planSpread({ links: links.links(), acceptRate: 500, isServedMeanwhile: false });
+      return planSpread({ links: links.links(), acceptRate: 1_000, gapMs: 0, isServedMeanwhile: false });
     },
     graceMs: 70_000,
     hurry: never,

@@ -83,7 +83,7 @@ verifies(
 
     const next = startProcess(runtime, new FakeLinks(runtime, 0));
     next.ready();
-    expect(next.returningMs).toBe(5_000 + 1_000 - 300 - 25);
+    expect(next.returningMs).toBe(5_000 + 3_022 - 300 - 25);
     expect(next.report()).toMatchObject({
       state: "watching",
       links: 11,
@@ -96,7 +96,7 @@ verifies(
     next.linkVerified({ home: "h77", role: "box" }); // who was not here
     next.linkVerified({ ...app, app: "tablet" });
     next.linkedElsewhere(box(6));
-    runtime.advance(2_000);
+    runtime.advance(4_000);
     next.linkVerified(app);
     expect(logged("drain-report")).toEqual([]);
     await runtime.advanceAsync(MISSING_MS);
@@ -105,7 +105,7 @@ verifies(
       state: "done",
       node: "n1",
       shards: ["s1", "s2"],
-      spread_ms: 1_000,
+      spread_ms: 3_022,
       waves: 1,
       links: 11,
       closed: 11,
@@ -227,6 +227,36 @@ test("a drain that begins before the last one's report is due ends that report",
   await leave(runtime, next);
   expect(logged("drain-report")).toMatchObject([{ links: 5, back: 1, never: 0, unknown: 4 }]);
   expect(readDrainNote(dataDir)?.links).toBe(2);
+});
+
+verifies(
+  "L24",
+  "the next drain counts on the gap of the last one, from its close until the node served",
+  async () => {
+    const runtime = new VirtualRuntime(1);
+    const first = startProcess(runtime, new FakeLinks(runtime, 5_000));
+    expect(first.foretell()).toMatchObject({ gap_ms: 3_000, spread_ms: 13_000 });
+    const leftAtMs = runtime.wallMs();
+    await leave(runtime, first);
+    const closingMs = runtime.wallMs() - leftAtMs;
+    expect(closingMs).toBeGreaterThan(0);
+    runtime.advance(1_200);
+    const next = startProcess(runtime, new FakeLinks(runtime, 5_000));
+    next.ready();
+    const { gap_ms: gapMs, spread_ms: spreadMs } = next.foretell();
+    expect(gapMs).toBe(closingMs + 1_200);
+    expect([spreadMs, next.spreadMs]).toEqual([10_000 + gapMs, 10_000 + gapMs]);
+    next.close();
+  },
+);
+
+test("a node that was stopped for an hour had no gap that the next drain could count on", async () => {
+  const runtime = new VirtualRuntime(1);
+  await leave(runtime, startProcess(runtime, new FakeLinks(runtime, 10)));
+  runtime.advance(3_600_000);
+  const next = startProcess(runtime, new FakeLinks(runtime, 0));
+  next.ready();
+  expect(next.foretell().gap_ms).toBe(3_000);
 });
 
 test("a folder that cannot be written costs the report, not the drain", async () => {

@@ -47,7 +47,7 @@ export function registerDrainCommand(program: Command): void {
     .addOption(new Option("--move-away").hideHelp())
     .option(
       "--spread-ms <ms>",
-      `spread instead of links ÷ accept rate, ${SPREAD_MS_MIN} to ${SPREAD_MS_MAX}`,
+      `spread instead of the planned one, ${SPREAD_MS_MIN} to ${SPREAD_MS_MAX}`,
       integerOption("--spread-ms", SPREAD_MS_MIN, SPREAD_MS_MAX),
     )
     .option("--reason <text>", "why, for the log")
@@ -104,6 +104,7 @@ async function foretell(forecast: DrainForecast, { json }: DrainOptions): Promis
       spreadMs: forecast.spread_ms,
       waves: forecast.waves.map(({ at_ms: atMs, links }) => ({ atMs, links })),
     },
+    acceptRate: forecast.accept_rate,
     gapMs: forecast.gap_ms,
     isHandedOver: forecast.is_handed_over,
     isServedMeanwhile: forecast.is_served_meanwhile,

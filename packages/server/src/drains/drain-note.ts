@@ -41,7 +41,7 @@ const noteSchema = z.object({
   links: count,
   closed: count,
   destroyed: count,
-  /** Links a second that the plan counted on. */
+  /** Links a second that the node can accept when it does nothing else. */
   acceptRate: z.number(),
   isMeasured: z.boolean(),
   salt: z.string(),

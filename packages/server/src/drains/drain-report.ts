@@ -14,6 +14,9 @@ import type { SpreadPlan } from "./spread-plan.ts";
  */
 export type DrainState = "closing" | "watching" | "done" | "cut-short";
 
+/** Longest time without service that is taken for a restart: beyond it somebody had stopped the node. Milliseconds. */
+const GAP_MS_MAX = 60_000;
+
 /** A report. Counts, and milliseconds since the first close; null = not known (yet). */
 export interface DrainReport {
   readonly state: DrainState;
@@ -23,7 +26,7 @@ export interface DrainReport {
   readonly started_at: string;
   readonly spread_ms: number;
   readonly waves: number;
-  /** Links a second that the plan counted on. */
+  /** Links a second that the node was thought to accept when it does nothing else. */
   readonly accept_rate: number;
   readonly links: number;
   /** Closes begun, and links of these that had to be destroyed. */
@@ -49,6 +52,7 @@ export interface DrainForecast {
   /** Every shard of the node: they restart together. */
   readonly shards: readonly string[];
   readonly links: number;
+  /** Links a second that the node can accept when it does nothing else. */
   readonly accept_rate: number;
   /** Whether the accept rate was measured; else it is the start value. */
   readonly is_measured: boolean;
@@ -58,7 +62,7 @@ export interface DrainForecast {
   readonly is_handed_over: boolean;
   /** Whether clients can come back to another node while the restart goes on. */
   readonly is_served_meanwhile: boolean;
-  /** Expected time from the last link's end to the next process serving: that of the restart before, else a guess. */
+  /** Expected time from the last wave's close to the next process serving: that of the restart before, else a guess. */
   readonly gap_ms: number;
 }
 
@@ -137,6 +141,13 @@ export function reportFields(report: DrainReport): LogFields {
 /** How long nobody served, from what both processes know. */
 export function downMsOf({ closedAtMs }: DrainNote, readyAtWallMs: number): number | undefined {
   return closedAtMs === null ? undefined : Math.max(0, readyAtWallMs - closedAtMs);
+}
+
+/** Time from the close of the last wave until the next process served; undefined where that was no restart. */
+export function gapMsOf(note: DrainNote, readyAtWallMs: number): number | undefined {
+  const lastWaveAtMs = note.startedAtMs + note.endMs - note.spreadMs;
+  const gapMs = Math.max(0, readyAtWallMs - lastWaveAtMs);
+  return gapMs <= GAP_MS_MAX ? gapMs : undefined;
 }
 
 function rounded(value: number): number {

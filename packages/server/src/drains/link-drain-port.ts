@@ -41,6 +41,8 @@ export interface LinkDrainPort {
 export interface LinkWatch {
   /** A client has its hello_ok from this entry. */
   linkVerified(client: LinkedClient): void;
+  /** A dial at this entry came to nothing: refused before its upgrade, or ended in its handshake. */
+  handshakeFailed(): void;
   /** A client of a home that this node's shards own has its hello_ok from another entry. */
   linkedElsewhere(client: LinkedClient): void;
 }
@@ -55,4 +57,8 @@ export const NO_LINKS: LinkDrainPort = {
 };
 
 /** A watch that nobody looks at. */
-export const NO_LINK_WATCH: LinkWatch = { linkVerified: () => {}, linkedElsewhere: () => {} };
+export const NO_LINK_WATCH: LinkWatch = {
+  linkVerified: () => {},
+  handshakeFailed: () => {},
+  linkedElsewhere: () => {},
+};

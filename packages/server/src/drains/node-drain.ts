@@ -4,6 +4,7 @@
 // I1  A note is written before the first link is closed; what the next process makes of it is return-report.ts.
 // I2  At most one drain is watched: a node that leaves ends the report on the drain before.
 
+import { clampSpreadMs } from "@moor/protocol";
 import { randomHex, type Logger, type Runtime } from "@moor/runtime";
 import type { CloseCounts } from "./close-links.ts";
 import { markClients, readDrainNote, writeDrainNote, type DrainNote } from "./drain-note.ts";
@@ -14,9 +15,9 @@ import { findMarks } from "./linked-marks.ts";
 import { ReturnReport } from "./return-report.ts";
 import { ReturnWatch } from "./return-watch.ts";
 import { runDrain, type PortFate } from "./run-drain.ts";
-import { planEndMs, planSpread, type SpreadPlan } from "./spread-plan.ts";
+import { planEndMs, planSpread, spreadNeededMs, type SpreadPlan } from "./spread-plan.ts";
 
-/** Expected time between two processes of a node before one was measured. Milliseconds. */
+/** Expected time from closing links to the next process serving, before one was measured. Milliseconds. */
 const GAP_MS_AT_FIRST = 3_000;
 
 /** What a node's drain works with. */
@@ -86,7 +87,7 @@ export class NodeDrain implements LinkWatch {
   /** The node serves: from now on who is missing is waited for. */
   ready(): void {
     this.#before?.start();
-    this.#gapMs = this.#before?.downMs ?? this.#gapMs;
+    this.#gapMs = this.#before?.gapMs ?? this.#gapMs;
   }
 
   /** How long boxes of the last drain may take to be back, from now on. Milliseconds, 0 when none is expected. */
@@ -95,13 +96,23 @@ export class NodeDrain implements LinkWatch {
   }
 
   linkVerified(client: LinkedClient): void {
-    this.meter.noteHandshake();
+    this.meter.noteVerified();
     this.#before?.came(client, "here");
+  }
+
+  handshakeFailed(): void {
+    this.meter.noteFailed();
   }
 
   linkedElsewhere(client: LinkedClient): void {
     this.#before?.came(client, "elsewhere");
     this.#leaving?.came(client, "elsewhere");
+  }
+
+  /** Over how many milliseconds clients are to come back should this process end now, drained or not. Spec L24, L28. */
+  get spreadMs(): number {
+    const links = this.#options.links().links();
+    return clampSpreadMs(spreadNeededMs({ links, acceptRate: this.meter.acceptRate, gapMs: this.#gapMs }));
   }
 
   /** What a drain would do now. */
@@ -172,6 +183,7 @@ export class NodeDrain implements LinkWatch {
     return planSpread({
       links: links().links(),
       acceptRate: this.meter.acceptRate,
+      gapMs: this.#gapMs,
       isServedMeanwhile: isServedMeanwhile(),
       spreadMs,
     });

@@ -1,30 +1,37 @@
-// How a restart's clients come back, foretold: the machine that real clients run (LinkFollower), driven over virtual time.
+// How a restart's clients come back, foretold: the machine that real clients run (LinkFollower), driven over virtual time
+// against a node that accepts as many a second as it has been measured to.
 //
 // Spec: L14–L17, L24.   Pure: no clock, no I/O; the same input and seed give the same forecast.
 // I1  A sample of at most SAMPLE_MAX clients stands for all; rates are scaled up, instants are not.
-// I2  What is foretold is the load of whoever takes clients in: a dial counts when it is served, not when it is refused,
-//     and dials that waited in a queue count together, when the queue is opened.
-// It does not foretell overload: a node that is asked for more than it can do makes clients wait longer than this says.
+// I2  What is foretold is when clients are back: at their hello_ok, which comes when the node has accepted whoever dialled
+//     before them. Dials that waited while it was away come first.
+// It does not foretell a queue that is too short for those who wait in it.
 
-import { createLinkFollower, DIAL_WAIT_MS, stepLinkFollower, type LinkEvent } from "@moor/protocol";
+import { AcceptQueue } from "./accept-queue.ts";
+import { EarliestFirst } from "./earliest-first.ts";
+import {
+  createFollower,
+  createNaive,
+  type ReturningClient,
+  type ReturningClientOptions,
+} from "./returning-client.ts";
 import { planEndMs, type SpreadPlan } from "./spread-plan.ts";
 
-/** Most clients that are simulated. Count: a second of work, and a peak read from bins of hundreds. */
-const SAMPLE_MAX = 20_000;
+/** Most clients that are simulated. Count: half a second of work, and a peak read from bins of hundreds. */
+const SAMPLE_MAX = 10_000;
 
 /** A client that is not back by then is missing. Milliseconds. */
 const HORIZON_MS = 600_000;
 
-/** Within what time a naive client redials. Milliseconds. */
-const NAIVE_REDIAL_MS = 500;
-
-/** Width of a bin. Milliseconds. */
+/** Width of a bin, and of the window whose fullest place is the peak. Milliseconds. */
 const BIN_MS = 1_000;
 
 /** What a forecast is made from. */
 export interface PredictionInput {
   readonly plan: Pick<SpreadPlan, "links" | "spreadMs" | "waves">;
-  /** Time from the last link's end until the next process serves. Milliseconds. */
+  /** Links a second that whoever takes the clients in can accept when it does nothing else. More than 0. */
+  readonly acceptRate: number;
+  /** Time from the last wave's close until the next process serves. Milliseconds. */
   readonly gapMs: number;
   /** Whether dials wait in a queue in that time, instead of being refused. */
   readonly isHandedOver: boolean;
@@ -36,8 +43,9 @@ export interface PredictionInput {
 
 /** How clients come back. Milliseconds since the first close. */
 export interface Arrivals {
-  /** Clients a second that are taken in, second by second from the first close on, up to the last one that sees any. */
+  /** Clients a second that have their hello_ok, second by second from the first close on, up to the last one that sees any. */
   readonly perSecond: readonly number[];
+  /** Most of them within any one second. */
   readonly peakPerS: number;
   /** Clients a second if they came back evenly over the time the plan gives them: the measure of a peak. */
   readonly meanPerS: number;
@@ -45,6 +53,8 @@ export interface Arrivals {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly maxMs: number;
+  /** Longest time from a dial to its hello_ok. */
+  readonly longestWaitMs: number;
   /** Dials that were refused, or given up after DIAL_WAIT_MS. */
   readonly failedDials: number;
   /** Clients not back within ten minutes. */
@@ -64,13 +74,14 @@ export function predictArrivals(input: PredictionInput): ArrivalForecast {
   const { plan } = input;
   const whole = [{ atMs: 0, links: plan.links }];
   return {
-    spread: arrivalsOf(input, plan.waves, followClient),
-    naive: arrivalsOf(input, whole, hammer),
+    spread: arrivalsOf(input, plan.waves, createFollower),
+    naive: arrivalsOf(input, whole, createNaive),
   };
 }
 
 interface Ends {
   readonly arrivedMs: number[];
+  longestWaitMs: number;
   failedDials: number;
   missing: number;
 }
@@ -78,101 +89,52 @@ interface Ends {
 function arrivalsOf(
   input: PredictionInput,
   waves: SpreadPlan["waves"],
-  run: (client: ClientRun, ends: Ends) => void,
+  create: (options: ReturningClientOptions) => ReturningClient,
 ): Arrivals {
-  const { links } = input.plan;
-  const scale = Math.max(1, links / SAMPLE_MAX);
-  const random = createRandom(input.seed ?? 1);
-  const dial = createService(input, waves.at(-1)?.atMs ?? 0);
-  const ends: Ends = { arrivedMs: [], failedDials: 0, missing: 0 };
-  for (const wave of waves) {
-    const sample = Math.round(wave.links / scale);
-    for (let client = 0; client < sample; client += 1) {
-      run({ closedAtMs: wave.atMs, spreadMs: input.plan.spreadMs, dial, random }, ends);
-    }
-  }
-  return summarise(ends, scale, (links * 1000) / planEndMs(input.plan));
+  const { plan, acceptRate, gapMs, isHandedOver, isServedMeanwhile, seed = 1 } = input;
+  const scale = Math.max(1, plan.links / SAMPLE_MAX);
+  const random = createRandom(seed);
+  const clients = waves.flatMap(({ atMs: closedAtMs, links }) =>
+    Array.from({ length: Math.round(links / scale) }, () =>
+      create({ closedAtMs, spreadMs: plan.spreadMs, random }),
+    ),
+  );
+  const opensAtMs = isServedMeanwhile ? 0 : (waves.at(-1)?.atMs ?? 0) + gapMs;
+  const queue = new AcceptQueue({ opensAtMs, isQueued: isHandedOver, acceptRate: acceptRate / scale });
+  return summarise(bringBack(clients, queue), scale, (plan.links * 1000) / planEndMs(plan));
 }
 
-/** How a dial ends: served at, or failed at. */
-interface DialEnd {
-  readonly isServed: boolean;
-  readonly atMs: number;
-}
-
-/** The service as clients meet it: away from the last close until the gap is over, unless somebody else serves. */
-function createService(
-  { gapMs, isHandedOver, isServedMeanwhile }: PredictionInput,
-  awayFromMs: number,
-): (atMs: number) => DialEnd {
-  const backAtMs = awayFromMs + gapMs;
-  return (atMs) => {
-    if (isServedMeanwhile || atMs >= backAtMs) return { isServed: true, atMs };
-    if (!isHandedOver) return { isServed: false, atMs };
-    if (backAtMs - atMs <= DIAL_WAIT_MS) return { isServed: true, atMs: backAtMs };
-    return { isServed: false, atMs: atMs + DIAL_WAIT_MS };
+/** Has clients dial until they are back, each dial in its turn. */
+function bringBack(clients: readonly ReturningClient[], queue: AcceptQueue): Ends {
+  const ends: Ends = { arrivedMs: [], longestWaitMs: 0, failedDials: 0, missing: 0 };
+  const dials = new EarliestFirst<ReturningClient>();
+  const awaitDial = (client: ReturningClient, firstAtMs: number) => {
+    let atMs = firstAtMs;
+    // Whom nobody hears changes nothing for others.
+    for (; queue.isRefused(atMs); atMs = client.dialAfter(atMs)) ends.failedDials += 1;
+    if (atMs < HORIZON_MS) dials.add(atMs, client);
+    else ends.missing += 1;
   };
-}
-
-interface ClientRun {
-  readonly closedAtMs: number;
-  readonly spreadMs: number;
-  readonly dial: (atMs: number) => DialEnd;
-  readonly random: () => number;
-}
-
-const HOST = "base.example";
-
-/** A client that has been linked for long. Its last steps are the same for all. */
-const LINKED = (() => {
-  const fresh = createLinkFollower({ base: HOST, home: "home", isFollowing: true });
-  const dialling = stepLinkFollower(fresh, { kind: "started", atMs: -HORIZON_MS }).state;
-  return stepLinkFollower(dialling, { kind: "verified", atMs: -HORIZON_MS }).state;
-})();
-
-/** A client as Moor's are, from its 4503 until it is back. */
-function followClient({ closedAtMs, spreadMs, dial, random }: ClientRun, ends: Ends): void {
-  let state = LINKED;
-  let event: LinkEvent = {
-    kind: "restarting",
-    atMs: closedAtMs,
-    random: random(),
-    reason: String(spreadMs),
-  };
-  while (event.atMs < HORIZON_MS) {
-    const step = stepLinkFollower(state, event);
-    state = step.state;
-    let atMs: number = event.atMs;
-    for (const effect of step.effects) {
-      if (effect.kind === "wait") atMs += effect.ms;
-      if (effect.kind !== "dial") continue;
-      const end = dial(atMs);
-      if (end.isServed) return void ends.arrivedMs.push(end.atMs);
+  for (const client of clients) awaitDial(client, client.firstDial());
+  for (let next = dials.take(); next !== undefined; next = dials.take()) {
+    const { isAccepted, atMs } = queue.dial(next.atMs);
+    if (isAccepted) {
+      ends.arrivedMs.push(atMs);
+      ends.longestWaitMs = Math.max(ends.longestWaitMs, atMs - next.atMs);
+    } else {
       ends.failedDials += 1;
-      atMs = end.atMs;
+      awaitDial(next.item, next.item.dialAfter(atMs));
     }
-    event =
-      state.phase.kind === "dialing"
-        ? { kind: "dial-failed", atMs, random: random(), cause: "connect" }
-        : { kind: "timer-fired", atMs };
   }
-  ends.missing += 1;
+  return ends;
 }
 
-/** A client that knows neither spread nor backoff. */
-function hammer({ closedAtMs, dial, random }: ClientRun, ends: Ends): void {
-  let atMs = closedAtMs;
-  while (atMs < HORIZON_MS) {
-    const end = dial(atMs + random() * NAIVE_REDIAL_MS);
-    if (end.isServed) return void ends.arrivedMs.push(end.atMs);
-    ends.failedDials += 1;
-    atMs = end.atMs;
-  }
-  ends.missing += 1;
-}
-
-function summarise({ arrivedMs, failedDials, missing }: Ends, scale: number, meanPerS: number): Arrivals {
-  const sorted = arrivedMs.toSorted((one, other) => one - other);
+/** Clients are accepted one after the other: `arrivedMs` rises. */
+function summarise(
+  { arrivedMs: sorted, longestWaitMs, failedDials, missing }: Ends,
+  scale: number,
+  meanPerS: number,
+): Arrivals {
   const maxMs = sorted.at(-1) ?? 0;
   const counts = Array<number>(sorted.length === 0 ? 0 : Math.floor(maxMs / BIN_MS) + 1).fill(0);
   for (const atMs of sorted) {
@@ -180,7 +142,7 @@ function summarise({ arrivedMs, failedDials, missing }: Ends, scale: number, mea
     counts[bin] = (counts[bin] ?? 0) + 1;
   }
   const perSecond = counts.map((count) => (count * scale * 1000) / BIN_MS);
-  const peakPerS = perSecond.reduce((peak, rate) => Math.max(peak, rate), 0);
+  const peakPerS = (fullestSecond(sorted) * scale * 1000) / BIN_MS;
   const quantile = (part: number) => sorted[Math.ceil(part * sorted.length) - 1] ?? 0;
   return {
     perSecond,
@@ -190,9 +152,21 @@ function summarise({ arrivedMs, failedDials, missing }: Ends, scale: number, mea
     p50Ms: quantile(0.5),
     p95Ms: quantile(0.95),
     maxMs,
+    longestWaitMs,
     failedDials: failedDials * scale,
     missing: missing * scale,
   };
+}
+
+/** Most moments that lie within one second. */
+function fullestSecond(sortedMs: readonly number[]): number {
+  let first = 0;
+  let most = 0;
+  for (const [at, atMs] of sortedMs.entries()) {
+    while (atMs - (sortedMs[first] ?? atMs) >= BIN_MS) first += 1;
+    most = Math.max(most, at - first + 1);
+  }
+  return most;
 }
 
 /** mulberry32: small, seedable, uniform in [0, 1). */

@@ -6,7 +6,7 @@
 
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
 import { deleteDrainNote, type DrainNote } from "./drain-note.ts";
-import { downMsOf, drainReport, reportFields, type DrainReport } from "./drain-report.ts";
+import { downMsOf, drainReport, gapMsOf, reportFields, type DrainReport } from "./drain-report.ts";
 import type { LinkedClient } from "./link-drain-port.ts";
 import { ReturnWatch } from "./return-watch.ts";
 
@@ -29,6 +29,7 @@ export class ReturnReport {
   readonly #options: ReturnReportOptions;
   readonly #watch: ReturnWatch;
   #downMs: number | undefined;
+  #gapMs: number | undefined;
   #timer: TimerHandle | undefined;
   #isDone = false;
 
@@ -37,9 +38,12 @@ export class ReturnReport {
     this.#watch = new ReturnWatch(options.note, options.runtime);
   }
 
-  /** How long nobody served; undefined before `start`. Milliseconds. */
-  get downMs(): number | undefined {
-    return this.#downMs;
+  /**
+   * Time from the close of the drain's last wave to `start`; undefined before that, and where it was no restart that
+   * anybody waited for. Milliseconds, 0–GAP_MS_MAX.
+   */
+  get gapMs(): number | undefined {
+    return this.#gapMs;
   }
 
   /** How long clients may take to be back, from now on. Milliseconds, 0 when none is expected any more. */
@@ -51,7 +55,9 @@ export class ReturnReport {
   /** The node serves: from now on who is missing is waited for. */
   start(): void {
     const { note, runtime } = this.#options;
-    this.#downMs = downMsOf(note, runtime.wallMs());
+    const nowMs = runtime.wallMs();
+    this.#downMs = downMsOf(note, nowMs);
+    this.#gapMs = gapMsOf(note, nowMs);
     if (this.#watch.isComplete) return this.#finish(false);
     this.#timer = runtime.schedule(this.#watch.spreadLeftMs + RETURN_MARGIN_MS, () => {
       this.#timer = runtime.schedule(this.#watch.remainingMs, () => {

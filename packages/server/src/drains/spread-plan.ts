@@ -1,18 +1,25 @@
 // How a node's links are closed so that their clients do not come back as a storm: one spread for all, waves if need be.
 //
 // Spec: L24; L16 (clients redial uniformly within the spread).
-// I1  No wave closes more links than the accept rate takes in within the spread, unless waves would not help.
+// I1  No wave closes more links than the planned rate takes in within the spread, unless waves would not help.
 // I2  Waves lie one spread apart, so that a wave's clients are back before the next one's leave.
 // I3  The waves close as many links as there are.
+// I4  Time in which nobody serves is no part of the spread that clients are counted on to come back in. What dials into it
+//     is then taken in beside the rest in no more time than it lasted.
 
 import { SPREAD_MS_MAX, SPREAD_MS_MIN } from "@moor/protocol";
+
+/** Part of the accept rate that a spread asks for; the rest is for links that live, for calls, and for who waited. */
+export const PLANNED_PART = 0.5;
 
 /** What a plan is made from. */
 export interface PlanInput {
   /** Links to close. Count. */
   readonly links: number;
-  /** Links a second that whoever takes the clients in can verify. More than 0. */
+  /** Links a second that whoever takes the clients in can accept when it does nothing else. More than 0. */
   readonly acceptRate: number;
+  /** Time from a wave's close until somebody serves, where nobody does meanwhile. Milliseconds. */
+  readonly gapMs: number;
   /**
    * Whether clients can come back while this process lives: to another node, that is. Else waves only make the first ones
    * wait longer, and there is one.
@@ -38,9 +45,21 @@ export interface SpreadPlan {
   readonly waves: readonly Wave[];
 }
 
+/** The spread that these links would need, however long. Milliseconds (I4). */
+export function spreadNeededMs({
+  links,
+  acceptRate,
+  gapMs,
+}: Pick<PlanInput, "links" | "acceptRate" | "gapMs">): number {
+  return gapMs + (links / (acceptRate * PLANNED_PART)) * 1000;
+}
+
 /** The plan for a drain. Spec L24. */
-export function planSpread({ links, acceptRate, isServedMeanwhile, spreadMs }: PlanInput): SpreadPlan {
-  const neededMs = Math.ceil((links / acceptRate) * 1000);
+export function planSpread(input: PlanInput): SpreadPlan {
+  const { links, isServedMeanwhile, spreadMs } = input;
+  const neededMs = Math.ceil(
+    isServedMeanwhile ? spreadNeededMs({ ...input, gapMs: 0 }) : spreadNeededMs(input),
+  );
   const spread = Math.min(SPREAD_MS_MAX, Math.max(SPREAD_MS_MIN, spreadMs ?? neededMs));
   const isOne = spreadMs !== undefined || !isServedMeanwhile || neededMs <= SPREAD_MS_MAX;
   const count = isOne ? 1 : Math.ceil(neededMs / SPREAD_MS_MAX);

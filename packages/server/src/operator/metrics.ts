@@ -177,7 +177,10 @@ export function createMetrics(options: { readonly withProcess?: boolean } = {}):
       "Polls at a shard that is not the owner.",
       CORRECTION_OUTCOMES,
     ),
-    acceptRate: gauge("moor_link_accept_rate", "Links a second this node would be asked to take in."),
+    acceptRate: gauge(
+      "moor_link_accept_rate",
+      "Links a second this node can accept when it does nothing else.",
+    ),
     homeLinks: createLabelledGauge(registry, LINK_ROLES, {
       name: "moor_home_links",
       help: "Links of the homes that this node's shards own.",

@@ -132,6 +132,7 @@ function refuse(
   runtime: Runtime,
 ): void {
   table.context.metrics.handshakes.inc("refused");
+  table.context.watch.handshakeFailed();
   const error = new ProtocolError(code, {
     ...(message === undefined ? {} : { message }),
     ...(code === "wrong_shard" || code === "invalid_request" ? {} : { retryAfterS: RETRY_AFTER_S }),

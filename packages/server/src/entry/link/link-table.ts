@@ -109,7 +109,9 @@ export class LinkTable implements SessionOwner, LinkEntry {
   handshakeEnded(session: LinkSession, outcome: HandshakeOutcome): void {
     this.handshaking.remove(session);
     this.context.metrics.handshakes.inc(outcome);
-    if (outcome === "online" || !this.context.logger.isDebug) return;
+    if (outcome === "online") return;
+    this.context.watch.handshakeFailed();
+    if (!this.context.logger.isDebug) return;
     this.context.logger.debug("link-refused", { role: session.role, outcome });
   }
 
