@@ -7,6 +7,7 @@
 import type { AckFrame, CommandFrame, CommandId, OutcomeFrame, ResultFrame } from "@moor/protocol";
 import type { Runtime, TimerHandle } from "@moor/runtime/portable";
 import { RawJson } from "./raw-json.ts";
+import { tellListener } from "./tell-listener.ts";
 
 /** What came of a command on a link. `not_delivered` and `expired`: certainly not acted on. `unknown`: ask again with the
  *  same id. */
@@ -61,7 +62,7 @@ export class AppCommands {
   take(frame: AckFrame | ResultFrame | OutcomeFrame): void {
     switch (frame.t) {
       case "ack":
-        for (const tell of this.#waiting.get(frame.id)?.onAcked ?? []) tell();
+        for (const tell of this.#waiting.get(frame.id)?.onAcked ?? []) tellListener(tell);
         return;
       case "result":
         return this.#end(frame.id, { kind: "result", data: new RawJson(frame.data) });

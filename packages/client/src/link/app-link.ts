@@ -38,6 +38,7 @@ import {
 import { RawJson } from "./raw-json.ts";
 import type { LinkRecordStore } from "./record-store.ts";
 import { ServiceKeys } from "./service-keys.ts";
+import { tellListener } from "./tell-listener.ts";
 import type { WakeSource } from "./wake-source.ts";
 
 /** What an app is told. */
@@ -105,8 +106,8 @@ export interface AppLink {
   once(command: Omit<AppCommand, "onAcked">): Promise<OnceEnding>;
   /** Looks at the home's snapshot with an extension token (L34). */
   now(extensionToken: Secret, ifNoneMatch?: string): Promise<NowEnding>;
-  /** Belongs to another home, or to none, from now on: links with this token and forgets the kept host (L18).
-   *  Throws ConfigError for what is no token. */
+  /** Belongs to another home, or to none, from now on: links with this token and forgets the kept host (L18). A new token of
+   *  the same home is for the next dial and the next one-shot. Throws ConfigError for what is no token. */
   setToken(token: Secret | undefined): void;
   stop(): Promise<void>;
 }
@@ -134,7 +135,8 @@ class DrivenAppLink implements AppLink {
   readonly #oneShots: OneShotPorts;
   readonly #caps: readonly string[];
   readonly #app: AppInstance;
-  #token: Secret;
+  /** Undefined: of no home. */
+  #token: Secret | undefined;
 
   constructor(ports: AppLinkPorts, options: AppLinkOptions, listeners: AppLinkListeners) {
     const { runtime, http } = ports;
@@ -156,8 +158,8 @@ class DrivenAppLink implements AppLink {
       this.#roleOf(options.token),
       ports,
       {
-        onState: (state) => listeners.onState?.(state),
-        onWarning: (warning) => listeners.onWarning?.(warning),
+        onState: (state) => tellListener(() => listeners.onState?.(state)),
+        onWarning: (warning) => tellListener(() => listeners.onWarning?.(warning)),
         onFrame: (frame) => this.#onFrame(frame, listeners),
         onOnline: () => {},
         onOffline: () => this.#commands.lose(),
@@ -179,7 +181,9 @@ class DrivenAppLink implements AppLink {
   }
 
   once({ id = this.#newId(), ttlMs, data }: Omit<AppCommand, "onAcked">): Promise<OnceEnding> {
-    return sendOnce(this.#oneShots, this.#token, { id, ttlMs, data });
+    const token = this.#token;
+    if (token === undefined) return Promise.resolve({ kind: "refused", why: "auth" });
+    return sendOnce(this.#oneShots, token, { id, ttlMs, data });
   }
 
   now(extensionToken: Secret, ifNoneMatch?: string): Promise<NowEnding> {
@@ -188,7 +192,7 @@ class DrivenAppLink implements AppLink {
 
   setToken(token: Secret | undefined): void {
     const role = token === undefined ? undefined : this.#roleOf(token);
-    if (token !== undefined) this.#token = token;
+    this.#token = token;
     this.#driver.rehome(role);
   }
 
@@ -214,9 +218,9 @@ class DrivenAppLink implements AppLink {
       case "outcome":
         return this.#commands.take(frame);
       case "event":
-        return onEvent?.(new RawJson(frame.data));
+        return tellListener(() => onEvent?.(new RawJson(frame.data)));
       case "presence":
-        return onPresence?.(presenceOf(frame));
+        return tellListener(() => onPresence?.(presenceOf(frame)));
       case "challenge":
       case "hello_ok":
       case "cmd":

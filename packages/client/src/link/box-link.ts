@@ -26,6 +26,7 @@ import type { VerifySignature } from "./ed25519.ts";
 import { jsonTextOf } from "./raw-json.ts";
 import type { LinkRecordStore } from "./record-store.ts";
 import { ServiceKeys } from "./service-keys.ts";
+import { tellListener } from "./tell-listener.ts";
 import type { WakeSource } from "./wake-source.ts";
 import { createWsDialler } from "./ws-dialler.ts";
 
@@ -142,8 +143,8 @@ class DrivenBoxLink implements BoxLink {
         wakeSource: ports.wakeSource,
       },
       {
-        onState: (state) => ports.onState?.(state),
-        onWarning: (warning) => ports.onWarning?.(warning),
+        onState: (state) => tellListener(() => ports.onState?.(state)),
+        onWarning: (warning) => tellListener(() => ports.onWarning?.(warning)),
         onFrame: (frame) => this.#onFrame(frame),
         onOnline: () => {
           this.#linkCount += 1;

@@ -2,7 +2,8 @@
 //
 // Spec: L10–L18, L32.
 // I1  One session or one wait at a time, as the follower orders. I2  What a session that was given up still says is not heard.
-// I3  After `stop` has resolved nothing is left: no timer, no socket, no write under way.
+// I3  After `stop` has resolved nothing is left: no timer, no socket, no write under way. I4  A sink may stop or rehome the
+//     link from within what it hears: it hears warnings and states when all else that was ordered is done.
 
 import {
   CAPABILITY_SHARD,
@@ -98,9 +99,10 @@ export class LinkDriver {
   async start(): Promise<void> {
     if (this.#phase !== "new") return;
     this.#phase = "running";
-    const { record, learnedKeys } = await this.#keeper.load(this.#role.home);
+    const { home } = this.#role;
+    const { record, learnedKeys } = await this.#keeper.load(home);
     if (this.#isStopped()) return;
-    this.#options.keys.recall(learnedKeys);
+    if (home === this.#role.home) this.#options.keys.recall(learnedKeys);
     this.#unwatch = this.#ports.wakeSource?.watch((kind) => this.#woke(kind));
     this.#step({ kind: "started", atMs: this.#nowMs(), record });
   }
@@ -117,7 +119,11 @@ export class LinkDriver {
 
   /** Belongs to another home from now on, or to none (L18). */
   rehome(role: LinkRole | undefined): void {
-    if (role !== undefined) this.#role = role;
+    if (role !== undefined) {
+      // What a home's hello_oks taught is believed of that home alone.
+      if (role.home !== this.#role.home) this.#options.keys.recall([]);
+      this.#role = role;
+    }
     this.#step({ kind: "rehomed", atMs: this.#nowMs(), home: role?.home });
   }
 
@@ -136,7 +142,8 @@ export class LinkDriver {
     const { state, effects } = stepLinkFollower(this.#follower, event);
     this.#follower = state;
     for (const effect of effects) this.#do(effect);
-    this.#states.tell(linkState(this.#follower), this.#generation);
+    for (const effect of effects) if (effect.kind === "warn") this.#sink.onWarning(effect.code);
+    if (!this.#isStopped()) this.#states.tell(linkState(this.#follower), this.#generation);
   }
 
   #do(effect: LinkEffect): void {
@@ -154,7 +161,7 @@ export class LinkDriver {
       case "hang-up":
         return this.#hangUp();
       case "warn":
-        return this.#sink.onWarning(effect.code);
+        return; // told last (I4)
     }
   }
 
@@ -186,7 +193,8 @@ export class LinkDriver {
   }
 
   #hangUp(): void {
-    const wasOnline = this.#follower.phase.kind === "online" && this.#session !== undefined;
+    // Not asked of the follower, which is in its next phase already when it orders this.
+    const wasOnline = this.#session?.isOnline === true;
     this.#runtime.cancel(this.#timer);
     this.#session?.abandon();
     this.#release();

@@ -60,6 +60,8 @@ export interface SessionPorts {
 
 /** Bytes that may wait in a live link's socket before it takes no more. 1 MiB: 15 frames of full size. */
 const SEND_BUFFER_BYTES_MAX = 1024 * 1024;
+/** The same for answers to commands, which nobody could tell from commands without one. 32 MiB: twice what the service asks at once. */
+const ANSWER_BUFFER_BYTES_MAX = 32 * 1024 * 1024;
 /** Messages that may wait for a verdict. */
 const HELD_MESSAGES_MAX = 64;
 /** Time the peer gets to answer a close, milliseconds. */
@@ -109,9 +111,16 @@ export class LinkSession {
     return this.#gone.promise;
   }
 
+  /** Whether its hello_ok has verified and it has not ended. */
+  get isOnline(): boolean {
+    return this.#phase.kind === "online";
+  }
+
   /** Sends a frame. False if the link is not online, or has too much to send already. */
   send(frame: LinkFrame): boolean {
-    if (this.#phase.kind !== "online" || this.#socket.bufferedBytes > SEND_BUFFER_BYTES_MAX) return false;
+    const isAnswer = frame.t === "result" || frame.t === "outcome";
+    const bytesMax = isAnswer ? ANSWER_BUFFER_BYTES_MAX : SEND_BUFFER_BYTES_MAX;
+    if (!this.isOnline || this.#socket.bufferedBytes > bytesMax) return false;
     this.#socket.send(encodeLinkFrame(frame));
     return true;
   }
