@@ -4,7 +4,7 @@
 // I1  A LinkEndpoint holds no user info, query or fragment. I2  Scheme, port and path prefix of every URL are the
 //     endpoint's; whoever names a host changes nothing else.
 
-import { isLoopbackHost, parseBaseHost, type BaseHost } from "@moor/protocol";
+import { isLoopbackHost, LINK_PATH, parseBaseHost, type BaseHost } from "@moor/protocol";
 import { ConfigError } from "@moor/runtime/portable";
 
 /** A checked endpoint. */
@@ -37,8 +37,9 @@ const PARTS = /^(wss|ws|https|http):\/\/([^/?#\\]*)/;
  * Checks the endpoint of a box or app.
  *
  * @param option the setting as its user writes it, for the error
- * @throws ConfigError for another scheme, user info, query, fragment, a host that is no base host (L4), and for `ws` and
- *   `http` to anything but a loopback name (L9); no part of the text that could be a secret is repeated
+ * @throws ConfigError for another scheme, user info, query, fragment, a host that is no base host (L4), a route in place of
+ *   a prefix, and for `ws` and `http` to anything but a loopback name (L9); no part of the text that could be a secret is
+ *   repeated
  */
 export function parseLinkEndpoint(option: string, text: string): LinkEndpoint {
   const [, scheme = "", authority = ""] = PARTS.exec(text) ?? [];
@@ -60,7 +61,16 @@ export function parseLinkEndpoint(option: string, text: string): LinkEndpoint {
     throw new ConfigError(option, `${scheme}:// to another machine`, "wss:// or https://");
   }
   const portSuffix = url.port === "" ? "" : `:${url.port}`;
-  return { isSecure, base, portSuffix, basePath: url.pathname.replace(/\/+$/, "") };
+  const basePath = url.pathname.replace(/\/+$/, "");
+  const route = Object.values(LINK_PATH).find((path) => basePath.endsWith(path));
+  if (route !== undefined) {
+    throw new ConfigError(
+      option,
+      `a URL that ends in ${route}`,
+      "a URL without it: routes are appended to it",
+    );
+  }
+  return { isSecure, base, portSuffix, basePath };
 }
 
 /** Where a link to `host` is dialled. `path` is a route's own. Spec L9. */

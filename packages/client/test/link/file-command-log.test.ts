@@ -227,6 +227,22 @@ test("a folder that is not there, or is a file, is a log that cannot be used, no
   }
 });
 
+verifies(
+  "L20",
+  "a log that was closed is written no more, whatever ends late: another process may have it",
+  async () => {
+    const dir = await makeDir();
+    const log = await openLog(dir);
+    await log.begin("c1");
+    const file = path.join(dir, "log.kitchen.00000001");
+    const before = await readFile(file, "utf8");
+    const closed = log.close();
+    expect(await Promise.all([log.end("c1", "1"), log.begin("c2")])).toEqual(["unwritable", "unwritable"]);
+    await closed;
+    expect(await readFile(file, "utf8")).toBe(before);
+  },
+);
+
 verifies("L20", "two who open one log are one too many", async () => {
   const dir = await makeDir();
   const log = await openLog(dir);

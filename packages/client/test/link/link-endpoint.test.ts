@@ -62,3 +62,11 @@ verifies(["L9", "L4"], "what is no endpoint is refused at start, and no secret i
     refused.toThrow(/^(?!.*marker)/);
   }
 });
+
+verifies("L9", "a route where a prefix belongs is named as what is too much", () => {
+  for (const route of ["/v1/box", "/v1/app", "/v1/app/once", "/v1/now", "/moor/v1/enroll/"]) {
+    expect(() => parseLinkEndpoint("--endpoint", `wss://cloud.example${route}`)).toThrow(
+      `a URL that ends in ${route.replace("/moor", "").replace(/\/$/, "")}`,
+    );
+  }
+});

@@ -78,6 +78,7 @@ class FileCommandLog implements CommandLog {
   readonly #limits: CommandLogLimits;
   readonly #onWarning: (warning: CommandLogWarning) => void;
   #opening: Promise<Opened | undefined> | undefined;
+  #isClosed = false;
   #warned: CommandLogWarning | undefined;
 
   constructor(options: FileCommandLogOptions, prefix: string, lock: LogLock) {
@@ -118,6 +119,7 @@ class FileCommandLog implements CommandLog {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const opened = await this.#opening;
     await opened?.writer.close();
     await this.#lock.release();
@@ -125,6 +127,8 @@ class FileCommandLog implements CommandLog {
 
   /** What is open, opened now if it is not; undefined while the disk refuses. */
   async tryOpen(): Promise<Opened | undefined> {
+    // Whoever holds the lock now may be writing.
+    if (this.#isClosed) return undefined;
     const opening = (this.#opening ??= this.#read().catch(() => undefined));
     const opened = await opening;
     if (opened !== undefined) return opened;

@@ -48,6 +48,7 @@ export class LogWriter {
   #open: OpenSegment | undefined;
   #waiting: Waiting[] = [];
   #pumping: Promise<void> | undefined;
+  #isClosed = false;
 
   /** @param start the segment to go on with, and whether there is anything in it */
   constructor(
@@ -66,8 +67,9 @@ export class LogWriter {
     return this.#segment;
   }
 
-  /** Whether the line is durable; false when the disk refused. Never rejects. */
+  /** Whether the line is durable; false when the disk refused, and after `close`. Never rejects. */
   append(line: LogLine): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
     return new Promise((resolve) => {
       this.#waiting.push({ line, bytes: encodeLogLine(line), resolve });
       this.#pumping ??= this.#pump();
@@ -76,6 +78,7 @@ export class LogWriter {
 
   /** Writes what waits and closes the segment. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#pumping;
     await this.#closeSegment();
   }
