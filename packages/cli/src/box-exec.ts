@@ -1,7 +1,8 @@
 // Commands of a box that a program acts on: the command's data on its stdin, its result on its stdout.
 //
 // Spec: L20, L31.
-// I1  Every command has a result, at the latest when its time is over: the program and whatever it started are then killed.
+// I1  Every command has a result, at the latest when its time is over: the program and whatever it started are then killed,
+//     and so they are when this process exits. What has left the program's process group is not waited for.
 // I2  A failure is told by a word; nothing the program wrote on stderr leaves this machine.
 
 import { spawn, type ChildProcess } from "node:child_process";
@@ -16,6 +17,10 @@ interface ProgramEnd {
   readonly fault: "timed_out" | "result_too_large" | "not_started" | undefined;
 }
 
+/** Programs under way: in groups of their own, which no signal to this process reaches. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => running.forEach(killGroup));
+
 /** Acts on commands by running `program` in a shell; gives `{"error":WORD}` when that fails. */
 export function createExecHandler(program: string): CommandHandler {
   return async (command) => resultOf(await run(program, command));
@@ -25,11 +30,14 @@ function resultOf({ code, stdout, fault }: ProgramEnd): unknown {
   if (fault !== undefined) return { error: fault };
   if (code !== 0) return { error: "exit", code };
   try {
-    return new RawJson(stdout.toString("utf8").trim());
+    return new RawJson(UTF8.decode(stdout).trim());
   } catch {
     return { error: "not_json" };
   }
 }
+
+/** Refuses what is no UTF-8. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 function run(program: string, { id, app, ttlMs, data, signal }: BoxCommand): Promise<ProgramEnd> {
   // In a group of its own, so that what it starts ends with it.
@@ -46,12 +54,16 @@ function run(program: string, { id, app, ttlMs, data, signal }: BoxCommand): Pro
     const kill = (why: "timed_out" | "result_too_large") => {
       fault ??= why;
       killGroup(child);
+      // Who left the group may hold the other end for ever.
+      child.stdout.destroy();
     };
     const onAbort = () => kill("timed_out");
     const end = (code: number | null) => {
       signal.removeEventListener("abort", onAbort);
+      running.delete(child);
       resolve({ code, stdout: Buffer.concat(chunks), fault });
     };
+    running.add(child);
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     child.once("error", () => {

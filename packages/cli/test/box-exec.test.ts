@@ -32,6 +32,7 @@ test.each([
   ["head -c 70000 /dev/zero; sleep 1000", { error: "result_too_large" }],
   ["/nowhere/program 2>&-", { error: "exit", code: 127 }],
   ["kill -9 $$", { error: "exit", code: null }],
+  ["printf '\"\\377\"'", { error: "not_json" }],
 ])("a program that fails (%s) gives a result that says so", async (program, result) => {
   expect(await createExecHandler(program)(command)).toEqual(result);
 });
@@ -50,4 +51,18 @@ verifies("L31", "a program that outlives its command's time is killed with all i
   ending.abort();
   expect(await result).toEqual({ error: "timed_out" });
   await expectGroupEmpty(group);
+});
+
+verifies("L31", "what leaves the program's group, and holds its stdout, holds no result back", async () => {
+  const folder = await createTempDir("exec");
+  onTestFinished(() => folder.remove());
+  const pidFile = path.join(folder.path, "pid");
+  const ending = new AbortController();
+  const left = `echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 1000`;
+  const result = createExecHandler(`setsid sh -c '${left}' & echo 1`)({ ...command, signal: ending.signal });
+  const readPid = async () => Number(await readFile(pidFile, "utf8").catch(() => "")) || undefined;
+  const pid = await until(readPid, "a process id");
+  onTestFinished(() => void process.kill(pid, "SIGKILL"));
+  ending.abort();
+  expect(await result).toEqual({ error: "timed_out" });
 });
