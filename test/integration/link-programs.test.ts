@@ -1,9 +1,11 @@
 // `moor box`, `moor box enroll` and `moor app` as real processes: what they say, keep, print, and how they end.
 
+import { createHash } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import {
   createTempDir,
+  expectGroupEmpty,
   runMoor,
   startMoor,
   until,
@@ -266,4 +268,83 @@ test("moor box enroll posts code and public key, and keeps the service's keys", 
   (await service.requests.take()).answer(401, {}, "{}");
   expect(await again).toMatchObject({ code: 1, stdout: "" });
   expect((await again).stderr).toContain("moor home enroll");
+});
+
+test("a second signal ends moor box at once, and what it had started with it", async () => {
+  const stage = await setStage();
+  const pid = stage.at("pid");
+  const script = `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000 2>&-`;
+  const { box, link } = await startLinkedBox(stage, ["--exec", script]);
+  await link.send(command("c1", "1"));
+  const readPid = async () => Number(await readFile(pid, "utf8").catch(() => "")) || undefined;
+  const group = await until(readPid, "a process id");
+  box.signal("SIGTERM");
+  await box.stderr.waitFor('"box-stopping"');
+  box.signal("SIGTERM");
+  expect(await box.ended).toEqual({ kind: "exited", code: 1 });
+  await expectGroupEmpty(group);
+});
+
+test("moor box --feed with a file that cannot be read is a mistake in the command line", async () => {
+  const stage = await setStage();
+  for (const file of [stage.at("none"), stage.dir]) {
+    const { code, stderr } = await runMoor([...boxArgs(stage), "--feed", file]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^moor: --feed: got ".*" \(E[A-Z]+\)/)]);
+  }
+});
+
+test("Ctrl-C while a command is under way ends with its id and exit code 4", async () => {
+  const stage = await setStage();
+  const send = await startMoor(appArgs(stage, "--id", "c1", "send", "1"));
+  onTestFinished(async () => {
+    await send.kill();
+  });
+  const link = await welcomeNext(stage);
+  await link.expect("cmd");
+  send.signal("SIGINT");
+  expect(await send.ended).toEqual({ kind: "exited", code: 4 });
+  expect(send.stderr.text()).toContain("ask again with --id c1");
+
+  const once = await startMoor(appArgs(stage, "--id", "c2", "once", "1"));
+  onTestFinished(async () => {
+    await once.kill();
+  });
+  await stage.service.requests.take();
+  once.signal("SIGINT");
+  expect(await once.ended).toEqual({ kind: "exited", code: 4 });
+  expect(once.stderr.text()).toContain("ask again with --id c2");
+});
+
+test("what is wrong with a token or key file is told by its name and line, and nothing of it", async () => {
+  const stage = await setStage();
+  const { at, service } = stage;
+  await writeFile(at("two.token"), `${TOKEN}\n${TOKEN}\n`);
+  for (const verb of ["send", "once", "now"]) {
+    const args = appArgs(stage, "--token-file", at("two.token"), verb);
+    const { code, stderr } = await runMoor([...args, ...(verb === "now" ? [] : ["1"])]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("--token-file: got ")]);
+    expect(stderr).not.toContain(TOKEN);
+  }
+  await writeFile(at("bad.keys"), `# of the service\n\n${service.key.publicKey}\nplanted-secret\n`);
+  await writeFile(at("none.keys"), "# to come\n");
+  for (const [file, got] of [
+    ["bad.keys", '/bad.keys", line 4, a text of 14 characters'],
+    ["none.keys", '/none.keys", which holds no key'],
+  ] as const) {
+    const { code, stderr } = await runMoor([...boxArgs(stage), "--service-key", at(file)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(got)]);
+    expect(stderr).not.toContain("planted");
+  }
+});
+
+test("a box that is not accepted is told what to do, and prints what an operator compares", async () => {
+  const stage = await setStage();
+  const box = await startBoxProcess(stage);
+  const link = (await stage.service.dials.take()).upgrade();
+  await link.hello();
+  await link.close(4401);
+  await box.stderr.waitFor(`Is it enrolled for ${HOME} (moor box enroll)`);
+  const [, publicKey = "", id] = /^public key (\S{43})\nkey id (\S{16})$/m.exec(box.stdout.text()) ?? [];
+  const hash = createHash("sha256").update(Buffer.from(publicKey, "base64url")).digest("base64url");
+  expect(id).toBe(hash.slice(0, 16));
 });

@@ -63,9 +63,15 @@ export function tellSnapshot(ending: NowEnding, { json }: AnswerFlags): void {
 export function refusedOneShot(why: Extract<OnceEnding, { readonly kind: "refused" }>["why"]): RefusedError {
   switch (why) {
     case "auth":
-      return new RefusedError("unauthorized", "the service does not accept the token");
+      return new RefusedError(
+        "unauthorized",
+        "the service does not accept the token (`now` takes one of kind extension, all else one of kind app)",
+      );
     case "wrong-shard":
-      return new RefusedError("wrong_shard", "the shards do not agree on where the home is; try again");
+      return new RefusedError(
+        "wrong_shard",
+        "the service is not known by this host, or its shards do not agree on where the home is: check --endpoint, else try again",
+      );
     case "bad-request":
       return new RefusedError("invalid_request", "the service does not take this command");
   }

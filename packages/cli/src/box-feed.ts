@@ -3,7 +3,7 @@
 // Spec: L31.
 // I1  A line that is neither is skipped and warned of. I2  Values go on byte for byte.
 
-import { createReadStream } from "node:fs";
+import { accessSync, constants, createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { RawJson, type BoxLink } from "@moor/client";
 import { scanJson } from "@moor/protocol";
@@ -12,7 +12,20 @@ import { ConfigError, errorCodeOf, type Logger } from "@moor/runtime";
 /** Depth of a line that is read. */
 const DEPTH_MAX = 1_000;
 
-/** Tells what the lines of `file` (`-`: stdin) say until it ends or `signal` fires. Rejects with ConfigError for no file. */
+/** Throws ConfigError unless `file` can be read; `-` is stdin, which can. */
+export function assertFeed(option: string, file: string): void {
+  if (file === "-") return;
+  try {
+    accessSync(file, constants.R_OK);
+    if (!statSync(file).isDirectory()) return;
+  } catch (error) {
+    throw unreadable(option, file, errorCodeOf(error, "unreadable"));
+  }
+  throw unreadable(option, file, "EISDIR");
+}
+
+/** Tells what the lines of `file` (`-`: stdin) say until it ends or `signal` fires. Never rejects: a file that fails is an
+ *  error in the log, and the box goes on. */
 export async function followFeed(
   option: string,
   file: string,
@@ -21,17 +34,23 @@ export async function followFeed(
   signal: AbortSignal,
 ): Promise<void> {
   const input = file === "-" ? process.stdin : createReadStream(file, "utf8");
-  input.once("error", (error: unknown) => {
-    const got = `${JSON.stringify(file)} (${errorCodeOf(error, "unreadable")})`;
-    logger.error("feed-failed", { reason: new ConfigError(option, got, "a file that can be read").message });
-  });
   const lines = createInterface({ input, crlfDelay: Infinity });
   signal.addEventListener("abort", () => {
     lines.close();
     // It would keep the process alive.
     input.destroy();
   });
-  for await (const line of lines) if (line.trim() !== "") tellLine(line, box, logger);
+  try {
+    for await (const line of lines) if (line.trim() !== "") tellLine(line, box, logger);
+  } catch (error) {
+    if (signal.aborted) return;
+    const { message } = unreadable(option, file, errorCodeOf(error, "unreadable"));
+    logger.error("feed-failed", { reason: message });
+  }
+}
+
+function unreadable(option: string, file: string, code: string): ConfigError {
+  return new ConfigError(option, `${JSON.stringify(file)} (${code})`, "a file that can be read");
 }
 
 function tellLine(line: string, box: Pick<BoxLink, "setNow" | "sendEvent">, logger: Logger): void {

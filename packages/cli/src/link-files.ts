@@ -3,9 +3,11 @@
 // I1  What is wrong with a file is said by its name and an error code; nothing of its content is repeated, unless it is
 //     public.
 
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { createBoxIdentityPem, parseBoxIdentity, type BoxIdentity } from "@moor/client";
+import { decodeBase64url, parseLinkToken, parseNonce, serviceKeyId } from "@moor/protocol";
 import { ConfigError, errorCodeOf, Secret } from "@moor/runtime";
 import { printMessage } from "./output.ts";
 import { claimSecretFile } from "./secret-file.ts";
@@ -39,15 +41,42 @@ export function findIdentity(option: string, file: string): FoundIdentity {
   return { identity, isNew: false };
 }
 
-/** The raw keys in these files, one a line; empty lines and those that start with # are skipped. */
-export function readServiceKeys(option: string, files: readonly string[]): string[] {
-  return files.flatMap((file) => serviceKeyLines(readTextFile(option, file)));
+/** What an operator compares: the public key, and its id as `moor home show` has it. */
+export function publicKeyLines({ publicKey }: BoxIdentity): string {
+  const raw = decodeBase64url(publicKey) ?? new Uint8Array();
+  return `public key ${publicKey}\nkey id ${serviceKeyId(createHash("sha256").update(raw).digest())}`;
 }
 
-/** The raw keys in a text. */
-export function serviceKeyLines(text: string): string[] {
-  const lines = text.split(/\r?\n/).map((line) => line.trim());
-  return lines.filter((line) => line !== "" && !line.startsWith("#"));
+/** The raw keys in these files, one a line; empty lines and those that start with # are skipped. Throws ConfigError for a
+ *  line that is no key, and for a file without one. */
+export function readServiceKeys(option: string, files: readonly string[]): string[] {
+  return files.flatMap((file) => {
+    const lines = serviceKeyLines(readTextFile(option, file));
+    for (const { number, key } of lines) {
+      if (parseNonce(key) !== undefined) continue;
+      const got = `${JSON.stringify(file)}, line ${number}, a text of ${key.length} characters`;
+      throw new ConfigError(option, got, SERVICE_KEY);
+    }
+    if (lines.length > 0) return lines.map(({ key }) => key);
+    throw new ConfigError(option, `${JSON.stringify(file)}, which holds no key`, SERVICE_KEY);
+  });
+}
+
+const SERVICE_KEY =
+  "raw Ed25519 public keys, one a line: 43 characters of base64url, as `moor service-key list` shows them";
+
+/** What stands for a raw key in a text, with the numbers of its lines. */
+export function serviceKeyLines(text: string): { readonly number: number; readonly key: string }[] {
+  const lines = text.split(/\r?\n/).map((line, index) => ({ number: index + 1, key: line.trim() }));
+  return lines.filter(({ key }) => key !== "" && !key.startsWith("#"));
+}
+
+/** The app or extension token in a file. Throws ConfigError for what is none. */
+export function readToken(option: string, file: string): Secret {
+  const token = readSecret(option, file);
+  if (parseLinkToken(token.reveal()) !== undefined) return token;
+  const expected = "<home>.<secret>, as `moor home token create` makes it";
+  throw new ConfigError(option, `${JSON.stringify(file)}, which holds no such token`, expected);
 }
 
 /** The one secret in a file. Throws ConfigError for an empty one. */
@@ -68,8 +97,11 @@ export function trustOf(caFile: string | undefined): { readonly ca?: string } {
   return { ca };
 }
 
-/** Throws ConfigError unless the folder that `file` is to be in exists. */
+/** Throws ConfigError unless the folder that `file` is to be in exists, and `file` itself is no folder. */
 export function assertFolder(option: string, file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new ConfigError(option, `${JSON.stringify(file)}, which is a folder`, "the path of a file");
+  }
   const folder = path.dirname(path.resolve(file));
   if (existsSync(folder)) return;
   throw new ConfigError(

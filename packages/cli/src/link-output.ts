@@ -7,8 +7,12 @@ import { LINK_TROUBLE } from "@moor/protocol";
 import type { Logger } from "@moor/runtime";
 import { printMessage } from "./output.ts";
 
-/** Hears states: one line for each that matters, and the sentence for a refusal once until it changes. */
-export function createStateReporter(logger: Logger): (state: ClientLinkState) => void {
+/**
+ * Hears states: one line for each that matters, and the sentence for a refusal once until it changes.
+ *
+ * @param authAdvice what to do where the service does not accept this client, as a sentence
+ */
+export function createStateReporter(logger: Logger, authAdvice: string): (state: ClientLinkState) => void {
   let said = "";
   return (state) => {
     switch (state.kind) {
@@ -20,7 +24,10 @@ export function createStateReporter(logger: Logger): (state: ClientLinkState) =>
       case "refused": {
         const { host, why, waitMs, clock } = state;
         logger.warn("link-down", { host, why, waitMs: Math.round(waitMs), state: state.kind, clock });
-        if (state.kind === "refused" && why !== said) printMessage(`${sentenceOf(state)} It is tried again.`);
+        if (state.kind === "refused" && why !== said) {
+          const advice = why === "auth" ? ` ${authAdvice}` : "";
+          printMessage(`${sentenceOf(state)}${advice} It is tried again.`);
+        }
         said = why;
         return;
       }

@@ -52,7 +52,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 
 function createProgram(): Command {
   const program = new Command("moor")
-    .description("Makes a private MCP server reachable through a connection plane of your own.")
+    .description(
+      "Makes private MCP servers, and the boxes of homes, reachable through a connection plane of your own.",
+    )
     .version(readVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .exitOverride()
@@ -64,7 +66,7 @@ function createProgram(): Command {
       "after",
       "\nExample, in three terminals:\n  moor dev\n  moor tunnel create --name notes\n" +
         "  MOOR_AGENT_KEY=… moor agent --endpoint http://127.0.0.1:8080 --tunnel ID --mcp http://127.0.0.1:3000/mcp\n\n" +
-        "Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach the service.",
+        "Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 cannot reach the service, 4 outcome unknown.",
     );
   registerDevCommand(program);
   registerServeCommand(program);

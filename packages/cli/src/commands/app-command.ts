@@ -2,7 +2,7 @@
 //
 // Spec: L19, L20, L30, L31, L33, L34.
 // I1  The token comes from a file and is never printed. I2  Nothing is sent again by itself: `unknown` is exit code 4, and the
-//     id to ask again with is printed.
+//     id to ask again with is printed, also when Ctrl-C ends the wait for a command that was sent.
 
 import type { AppLink, AppLinkListeners, ClientLinkState } from "@moor/client";
 import {
@@ -17,8 +17,8 @@ import {
 } from "@moor/runtime";
 import { Argument, type Command, Option } from "commander";
 import { refusedOneShot, tellEnding, tellSnapshot } from "../app-endings.ts";
-import { UnreachableError } from "../exit-code.ts";
-import { assertFolder, readSecret, readServiceKeys, readTextFile, trustOf } from "../link-files.ts";
+import { EXIT_CODE, UnreachableError } from "../exit-code.ts";
+import { assertFolder, readServiceKeys, readTextFile, readToken, trustOf } from "../link-files.ts";
 import { createStateReporter, sentenceOf } from "../link-output.ts";
 import { integerOption } from "../option-parsers.ts";
 import { printAnswer, printJson } from "../output.ts";
@@ -40,6 +40,8 @@ interface AppFlags {
   readonly json?: true;
   readonly logLevel: LogLevel;
 }
+
+const AUTH_ADVICE = "Is the token of kind app, and not revoked (moor home token list)?";
 
 const EXAMPLES = `
 Verbs:
@@ -124,7 +126,10 @@ async function runSend(flags: AppFlags, dataText: string | undefined): Promise<v
   waiting.abort();
   try {
     if (waited !== "online") throw unreachable(typeof waited === "string" ? absence : waited, flags);
-    const ending = await inBounds(() => app.send({ id, ttlMs: flags.ttlMs, data }));
+    const ending = await awaitSent(
+      () => app.send({ id, ttlMs: flags.ttlMs, data }),
+      () => app.stop(),
+    );
     tellEnding(ending.kind === "not_delivered" ? { ...ending, retryAfterMs: undefined } : ending, id, flags);
   } finally {
     await app.stop();
@@ -136,9 +141,12 @@ async function runOnce(flags: AppFlags, dataText: string | undefined): Promise<v
   const runtime = createNodeRuntime();
   const data = await readData(dataText);
   const id = flags.id ?? randomHex(runtime, 16);
-  const token = readSecret("--token-file", flags.tokenFile);
+  const token = readToken("--token-file", flags.tokenFile);
   const ports = await oneShotPorts(flags, runtime);
-  const ending = await inBounds(() => sendOnce(ports, token, { id, ttlMs: flags.ttlMs, data }));
+  const ending = await awaitSent(
+    () => sendOnce(ports, token, { id, ttlMs: flags.ttlMs, data }),
+    () => ports.http.close(),
+  );
   await ports.http.close();
   tellEnding(ending, id, flags);
 }
@@ -146,14 +154,14 @@ async function runOnce(flags: AppFlags, dataText: string | undefined): Promise<v
 async function runNow(flags: AppFlags): Promise<void> {
   const { lookNow } = await import("@moor/client");
   const ports = await oneShotPorts(flags, createNodeRuntime());
-  const ending = await lookNow(ports, readSecret("--token-file", flags.tokenFile), flags.ifNoneMatch);
+  const ending = await lookNow(ports, readToken("--token-file", flags.tokenFile), flags.ifNoneMatch);
   await ports.http.close();
   tellSnapshot(ending, flags);
 }
 
 async function runWatch(flags: AppFlags): Promise<void> {
   const logger = createLogger({ level: flags.logLevel });
-  const report = createStateReporter(logger);
+  const report = createStateReporter(logger, AUTH_ADVICE);
   const app = await createApp(flags, createNodeRuntime(), {
     onEvent: (event) => printAnswer(`{"event":${event.text}}`),
     onPresence: ({ box, sinceMs }) => printJson({ presence: box, sinceMs }),
@@ -183,7 +191,7 @@ async function createApp(flags: AppFlags, runtime: Runtime, listeners: AppLinkLi
   return createAppLink(
     {
       endpoint: flags.endpoint,
-      token: readSecret("--token-file", flags.tokenFile),
+      token: readToken("--token-file", flags.tokenFile),
       app: flags.app,
       serviceKeys: readServiceKeys("--service-key", flags.serviceKey),
     },
@@ -215,6 +223,18 @@ async function readData(text: string | undefined) {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError("DATA", isStdin ? "no JSON on stdin" : "a text that is no JSON", "one JSON value");
+  }
+}
+
+/** Waits for the ending of a command. Ctrl-C and SIGTERM make `giveUp` end it: what was written is then `unknown`. */
+async function awaitSent<Ending>(send: () => Promise<Ending>, giveUp: () => Promise<void>): Promise<Ending> {
+  const signals = nextSignal(["SIGINT", "SIGTERM"]);
+  void signals.first.then(giveUp);
+  signals.onFurther(() => process.exit(EXIT_CODE.unknown));
+  try {
+    return await inBounds(send);
+  } finally {
+    signals.release();
   }
 }
 

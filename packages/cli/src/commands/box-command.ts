@@ -15,9 +15,9 @@ import {
 } from "@moor/runtime";
 import { type Command, Option } from "commander";
 import { createExecHandler } from "../box-exec.ts";
-import { followFeed } from "../box-feed.ts";
+import { assertFeed, followFeed } from "../box-feed.ts";
 import { EXIT_CODE } from "../exit-code.ts";
-import { assertFolder, findIdentity, readServiceKeys, trustOf } from "../link-files.ts";
+import { assertFolder, findIdentity, publicKeyLines, readServiceKeys, trustOf } from "../link-files.ts";
 import { createStateReporter } from "../link-output.ts";
 import { integerOption } from "../option-parsers.ts";
 import { printAnswer } from "../output.ts";
@@ -107,9 +107,10 @@ async function runBox(flags: BoxFlags): Promise<void> {
   const logPath = flags.log ?? `${flags.record}.log`;
   assertFolder("--record", flags.record);
   assertFolder("--log", logPath);
+  if (flags.feed !== undefined) assertFeed("--feed", flags.feed);
   const serviceKeys = readServiceKeys("--service-key", flags.serviceKey);
   const { identity, isNew } = findIdentity("--identity", flags.identity);
-  if (isNew) printAnswer(`public key ${identity.publicKey}`);
+  if (isNew) printAnswer(publicKeyLines(identity));
   const logger = createLogger({ level: flags.logLevel });
   const runtime = createNodeRuntime();
   const { home, endpoint } = flags;
@@ -128,7 +129,10 @@ async function runBox(flags: BoxFlags): Promise<void> {
       dialler: client.createWsDialler(trustOf(flags.caFile)),
       wakeSource: client.createUptimeWakeSource(runtime),
       onCommand: logged(logger, handlerOf(flags)),
-      onState: createStateReporter(logger),
+      onState: createStateReporter(
+        logger,
+        `Is it enrolled for ${home} (moor box enroll), and is no other one since?`,
+      ),
       onWarning: (code) => logger.warn("link-warning", { code }),
     },
   );

@@ -10,7 +10,14 @@ import { LINK_PATH, LINK_TROUBLE, parseHomeId, parseNonce } from "@moor/protocol
 import { ConfigError, createNodeRuntime, errorCodeOf } from "@moor/runtime";
 import { type Command, Option } from "commander";
 import { RefusedError, UnreachableError } from "../exit-code.ts";
-import { assertFolder, findIdentity, readSecret, serviceKeyLines, trustOf } from "../link-files.ts";
+import {
+  assertFolder,
+  findIdentity,
+  publicKeyLines,
+  readSecret,
+  serviceKeyLines,
+  trustOf,
+} from "../link-files.ts";
 import { commandName } from "../command-name.ts";
 import { printAnswer, printJson } from "../output.ts";
 
@@ -74,7 +81,7 @@ async function enroll(flags: EnrollFlags): Promise<void> {
   const { home, serviceKeys } = readAnswer(answer);
   keepServiceKeys(flags.serviceKey, serviceKeys);
   if (flags.json === true) return printJson({ home, publicKey: identity.publicKey, serviceKeys });
-  printAnswer(`home ${home}\npublic key ${identity.publicKey}\nNow link it:`);
+  printAnswer(`home ${home}\n${publicKeyLines(identity)}\nNow link it:`);
   printAnswer(
     `  ${commandName()} box --endpoint ${flags.endpoint} --home ${home} --identity ${flags.identity} ` +
       `--record ${home}.json --service-key ${flags.serviceKey}`,
@@ -125,7 +132,7 @@ function parseEnrolled(body: string): Enrolled | undefined {
 function keepServiceKeys(file: string, keys: readonly string[]): void {
   try {
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    const known = serviceKeyLines(text);
+    const known = serviceKeyLines(text).map(({ key }) => key);
     const added = keys.filter((key) => !known.includes(key));
     const separator = text === "" || text.endsWith("\n") ? "" : "\n";
     writeFileSync(file, text + separator + added.map((key) => `${key}\n`).join(""));
