@@ -1,7 +1,7 @@
 // From the upgrade to hello_ok, and every way it ends before.
 
 import { verify } from "node:crypto";
-import { linkHelloOkBytes } from "@moor/protocol";
+import { linkHelloOkBytes, type HomeId } from "@moor/protocol";
 import { verifies } from "@moor/testkit";
 import { expect, test } from "vitest";
 import { EntryLinks, helloText, makeKeyPair, NONCE, type LinkClient } from "./support/entry-links.ts";
@@ -158,6 +158,37 @@ verifies("L28", "a key that is replaced while its proof is checked does not coun
 
 verifies(
   "L28",
+  "a box whose key is replaced, or whose home is deleted, while its owner is asked comes not online",
+  () => {
+    const changes: readonly ((entry: EntryLinks) => void)[] = [
+      (entry) => void entry.addHome("h1"),
+      (entry) => {
+        entry.boxes.delete("h1");
+        entry.placements.delete("h1");
+      },
+    ];
+    for (const change of changes) {
+      const entry = new EntryLinks();
+      entry.addHome("h1");
+      const shard = entry.shard("s1");
+      shard.isSilent = true;
+      const asked = entry.box("h1");
+      entry.away.add("s1");
+      const parked = entry.box("h1");
+      change(entry);
+      entry.table.homeChanged("h1" as HomeId);
+      entry.away.clear();
+      shard.isSilent = false;
+      entry.table.shardsChanged(new Set([shard.shard]));
+      expect([asked.end, parked.end]).toEqual(["4401", "4401"]);
+      expect([asked.kinds, parked.kinds]).toEqual([["challenge"], ["challenge"]]);
+      expect(shard.links.size).toBe(0);
+    }
+  },
+);
+
+verifies(
+  "L28",
   "a hello, nonce or proof of the wrong form is 4400 before anything is signed or checked",
   () => {
     const entry = new EntryLinks();
@@ -226,6 +257,47 @@ verifies(
     const late = entry.box("h1");
     entry.runtime.advance(2_500);
     expect(late.end).toBe("4503 5000");
+  },
+);
+
+verifies(
+  "L21",
+  "a client whose owner has not answered when its process ends or its home moves goes to the one there is then",
+  () => {
+    const restarted = new EntryLinks();
+    restarted.addHome("h1");
+    restarted.shard("s1").isSilent = true;
+    const [box, app] = [restarted.box("h1"), restarted.app(restarted.addToken("h1"))];
+    restarted.table.shardsChanged(new Set(["s2"]) as never);
+    expect(restarted.shard("s1").registered).toHaveLength(2);
+    restarted.shard("s1").isSilent = false;
+    restarted.table.shardsChanged(new Set(["s1"]) as never);
+    expect([box.isOnline, app.isOnline]).toEqual([true, true]);
+
+    const moved = new EntryLinks();
+    moved.addHome("h1");
+    moved.shard("s1").isSilent = true;
+    const [following, relayed] = [moved.box("h1"), moved.box("h1", { caps: [] })];
+    moved.move("h1", "s2", 2);
+    expect([following.end, relayed.isOnline]).toEqual(["4421 s2.moor.localhost", true]);
+    expect(moved.shard("s1").links.size).toBe(0);
+    expect(moved.shard("s1").heard.filter((line) => line.startsWith("withdraw"))).toHaveLength(2);
+  },
+);
+
+verifies(
+  "L21",
+  "an owner that goes out of reach before it has answered is waited for 2 s, and told of the client's end",
+  () => {
+    const entry = new EntryLinks();
+    entry.addHome("h1");
+    entry.shard("s1").isSilent = true;
+    const box = entry.box("h1");
+    entry.away.add("s1");
+    entry.table.shardsChanged(new Set(["s1"]) as never);
+    entry.runtime.advance(2_500);
+    expect(box.end).toBe("4503 5000");
+    expect(entry.shard("s1").heard).toEqual(["register box h1 new", "withdraw h1"]);
   },
 );
 

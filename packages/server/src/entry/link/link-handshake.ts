@@ -106,6 +106,7 @@ export class LinkHandshake {
   accepted(generation: number | undefined): void {
     const { context } = this.#parts;
     if (this.#stage.kind !== "registering") return;
+    if (!this.#isKeyCurrent()) return this.#session.close(CLOSE_CODE.auth, "");
     this.link.generation = generation;
     this.link.hops = 0;
     const helloOk = context.signer.helloOk({
@@ -135,9 +136,9 @@ export class LinkHandshake {
     return this.#catchUp();
   }
 
-  /** Shards or placements changed: what is parked tries again. */
+  /** Its home's shard or placement changed: what waits for an owner, or for its word, goes to the one there is now. */
   nudge(): void {
-    if (this.#stage.kind === "parked") this.#proceed();
+    if (this.#stage.kind === "parked" || this.#stage.kind === "registering") this.#proceed();
   }
 
   /** Does what is due; returns when to be asked again. Monotonic milliseconds. */
@@ -157,16 +158,22 @@ export class LinkHandshake {
   /** The link ends in its handshake. */
   abandon(): void {
     this.#stage = { kind: "over" };
-    this.link.port?.withdrawLink(this.link.home, this.#session.linkId);
+    const { port, awayPort, home } = this.link;
+    (port ?? awayPort)?.withdrawLink(home, this.#session.linkId);
     this.link.port = undefined;
+    this.link.awayPort = undefined;
   }
 
   #checked(isValid: boolean): void {
     if (this.#stage.kind !== "checking") return;
-    // Asked again: the key may have been replaced meanwhile.
-    const key = this.#parts.context.identities.boxKey(this.link.home);
-    if (!isValid || key !== this.link.credential) return this.#session.close(CLOSE_CODE.auth, "");
+    if (!isValid || !this.#isKeyCurrent()) return this.#session.close(CLOSE_CODE.auth, "");
     if (!this.#isHomeBusy()) this.#proceed();
+  }
+
+  /** Whether a box's key still counts: it may have been replaced since hello. Apps are closed as their token is revoked. */
+  #isKeyCurrent(): boolean {
+    const { home, credential } = this.link;
+    return this.#session.role === "app" || this.#parts.context.identities.boxKey(home) === credential;
   }
 
   /** To the owner, wherever it is now. */

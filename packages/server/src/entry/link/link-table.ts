@@ -190,11 +190,13 @@ export class LinkTable implements SessionOwner, LinkEntry {
   shardsChanged(shards: ReadonlySet<ShardId>): void {
     const { placements } = this.context;
     for (const session of this.#sessions.values()) {
-      session.handshake?.nudge();
-      const { link } = session;
+      const { handshake } = session;
+      const link = session.link ?? handshake?.link;
       if (link === undefined) continue;
       const shard = link.port?.shard ?? placements.best(link.home)?.shard;
-      if (shard === undefined || shards.has(shard)) this.registerAgain(session, link);
+      if (shard !== undefined && !shards.has(shard)) continue;
+      if (handshake === undefined) this.registerAgain(session, link);
+      else handshake.nudge();
     }
     this.commands.shardsChanged(shards);
   }
@@ -203,7 +205,10 @@ export class LinkTable implements SessionOwner, LinkEntry {
     // Before any link is closed: what becomes of a command is said to its app first.
     this.commands.placementChanged(home);
     this.#moves.placementChanged(home);
-    for (const { handshake } of this.handshaking.all()) if (handshake?.link.home === home) handshake.nudge();
+    const shard = this.context.placements.best(home)?.shard;
+    for (const { handshake } of this.handshaking.all()) {
+      if (handshake?.link.home === home && handshake.link.port?.shard !== shard) handshake.nudge();
+    }
   }
 
   homeChanged(home: HomeId): void {
