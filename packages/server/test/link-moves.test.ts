@@ -46,6 +46,17 @@ verifies(
   },
 );
 
+verifies(
+  "L31",
+  "to an owner that has not heard of the move yet, a box that is sent to the new one is on its way, not offline",
+  () => {
+    const { entry, box } = fleet();
+    entry.move("h1", "s2", 2);
+    expect(box.end).toBe("4421 s2.moor.localhost");
+    expect(entry.shard("s1").heard).toEqual(["withdraw h1 5000", "withdraw h1 5000", "withdraw h1 5000"]);
+  },
+);
+
 verifies("L21", "a new owner that says nothing is waited for 2 s", () => {
   const { entry, box } = fleet();
   entry.shard("s2").isSilent = true;

@@ -24,7 +24,13 @@ import type { DueItem, DueWheel } from "./due-wheel.ts";
 import type { LinkContext } from "./link-context.ts";
 import type { LinkHandshake } from "./link-handshake.ts";
 import type { DialledHost } from "./link-hosts.ts";
-import { CLOSE_WAIT_MS, FRAME_COST_BYTES, LINK_LAG_BYTES_MAX, LINK_RATE } from "./link-limits.ts";
+import {
+  CLOSE_WAIT_MS,
+  FRAME_COST_BYTES,
+  LINK_LAG_BYTES_MAX,
+  LINK_RATE,
+  REGISTERING_MS,
+} from "./link-limits.ts";
 import type { HandshakeOutcome, LinkClose, LinkRole } from "./link-metrics.ts";
 import { refilled } from "./rate-buckets.ts";
 
@@ -191,7 +197,7 @@ export class LinkSession implements DueItem {
   /** Begins to close the link, once. */
   close(code: number, reason: string): void {
     if (this.isClosing) return;
-    this.#leave(closeLabel(code), handshakeOutcome(code), code === CLOSE_CODE.restart ? reason : undefined);
+    this.#leave(closeLabel(code), handshakeOutcome(code), backWithinMs(code, reason));
     const nowMs = this.#owner.context.runtime.monotonicMs();
     this.#phase = { kind: "closing", sinceMs: nowMs };
     this.#socket.closeWith(code, reason);
@@ -299,7 +305,7 @@ export class LinkSession implements DueItem {
     this.destroy();
   }
 
-  #leave(end: LinkClose, outcome: HandshakeOutcome, restartReason: string | undefined): void {
+  #leave(end: LinkClose, outcome: HandshakeOutcome, backMs: number | undefined): void {
     const phase = this.#phase;
     if (phase.kind === "opened") this.#owner.handshakeEnded(this, outcome);
     if (phase.kind === "handshaking") {
@@ -307,9 +313,8 @@ export class LinkSession implements DueItem {
       phase.handshake.abandon();
     }
     if (phase.kind === "online") {
-      const backWithinMs = restartReason === undefined ? undefined : restartSpreadMs(restartReason);
       this.#phase = { kind: "closing", sinceMs: this.#owner.context.runtime.monotonicMs() };
-      this.#owner.left(this, phase.link, end, backWithinMs);
+      this.#owner.left(this, phase.link, end, backMs);
     }
   }
 }
@@ -326,6 +331,12 @@ const OUTCOMES: Readonly<Record<number, HandshakeOutcome>> = {
 
 function handshakeOutcome(code: number): HandshakeOutcome {
   return OUTCOMES[code] ?? "protocol";
+}
+
+/** Within how many milliseconds a client comes back that is told so: elsewhere at once, here within its spread. */
+function backWithinMs(code: number, reason: string): number | undefined {
+  if (code === CLOSE_CODE.wrongShard) return REGISTERING_MS;
+  return code === CLOSE_CODE.restart ? restartSpreadMs(reason) : undefined;
 }
 
 function closeLabel(code: number): LinkClose {
