@@ -102,6 +102,12 @@ export const HOME_RESULT_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes of commands, results and snapshots that the homes of one node's shards hold together. Bytes, 256 MiB. */
 export const NODE_HOME_BYTES_MAX = 256 * 1024 * 1024;
 
+/** Share of NODE_HOME_BYTES_MAX that results may fill, with whatever is there: the box has them too. Of 1. */
+export const HOME_RESULTS_SHARE = 0.5;
+
+/** Share of NODE_HOME_BYTES_MAX that snapshots may fill, with whatever is there: commands find room beside both. Of 1. */
+export const HOME_SNAPSHOTS_SHARE = 0.75;
+
 /** How long after its TTL a written command may still be answered: a box acts within the TTL and may take its time. Milliseconds. */
 export const COMMAND_LATE_ANSWER_MS = 30_000;
 

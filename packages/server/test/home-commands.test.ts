@@ -491,6 +491,20 @@ describe("limits of a home", () => {
     expect(small.budget.heldBytes).toBe(0);
   });
 
+  verifies("L25", "what is kept of commands that ended leaves room for new ones, and for snapshots", () => {
+    const stage = new HomeStage({ budgetBytes: 4 * LARGE.length });
+    const linkId = stage.box(stage.far);
+    for (let at = 0; at < 4; at += 1) stage.result(linkId, `c${at}`, LARGE);
+    stage.homes.boxNow(HOME, linkId, '{"w":1}');
+    expect(stage.now()).toMatchObject({ kind: "snapshot" });
+    stage.submit("new", { data: LARGE });
+    expect(stage.far.takeOnly("deliverCommand")).toMatchObject([[{ id: "new" }]]);
+    stage.submit("c3");
+    expect(stage.near.takeOnly("commandEnded").map(([, ending]) => ending)).toMatchObject([
+      { kind: "result" },
+    ]);
+  });
+
   test("written commands that nobody waits for are remembered up to a bound, the oldest forgotten first", () => {
     const stage = new HomeStage();
     stage.box(stage.far);

@@ -14,9 +14,13 @@ export class ByteBudget {
     return this.#heldBytes;
   }
 
-  /** Takes `byteCount` bytes, or nothing and `false` when they do not fit. */
-  tryReserve(byteCount: number): boolean {
-    if (this.#heldBytes + byteCount > this.#bytesMax) return false;
+  /**
+   * Takes `byteCount` bytes, or nothing and `false` when they do not fit.
+   *
+   * @param share of the ceiling, up to which they may fill it: the rest is for what matters more. 0–1, default 1
+   */
+  tryReserve(byteCount: number, share = 1): boolean {
+    if (this.#heldBytes + byteCount > this.#bytesMax * share) return false;
     this.#heldBytes += byteCount;
     return true;
   }

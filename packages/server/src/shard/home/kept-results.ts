@@ -2,10 +2,16 @@
 //
 // Spec: L31, L33. For HOME_RESULT_KEPT_MS, at most HOME_RESULTS_KEPT_MAX and HOME_RESULT_BYTES_MAX a home, the oldest
 // dropped first; what does not fit the node's budget is not kept. The box has them for longer (L20).
+// I1  No command and no snapshot of any home is refused for want of what results hold.
 
 import type { CommandId } from "@moor/protocol";
 import type { ByteBudget } from "../../entry/byte-budget.ts";
-import { HOME_RESULT_BYTES_MAX, HOME_RESULT_KEPT_MS, HOME_RESULTS_KEPT_MAX } from "../../server-limits.ts";
+import {
+  HOME_RESULT_BYTES_MAX,
+  HOME_RESULT_KEPT_MS,
+  HOME_RESULTS_KEPT_MAX,
+  HOME_RESULTS_SHARE,
+} from "../../server-limits.ts";
 
 interface KeptResult {
   readonly data: string;
@@ -59,10 +65,14 @@ export class KeptResults {
     for (const id of this.#results.keys()) {
       const isFitting =
         this.#results.size < HOME_RESULTS_KEPT_MAX && this.#bytes + bytes <= HOME_RESULT_BYTES_MAX;
-      if (isFitting && this.#budget.tryReserve(bytes)) return true;
+      if (isFitting && this.#isReserved(bytes)) return true;
       this.#drop(id);
     }
-    return bytes <= HOME_RESULT_BYTES_MAX && this.#budget.tryReserve(bytes);
+    return bytes <= HOME_RESULT_BYTES_MAX && this.#isReserved(bytes);
+  }
+
+  #isReserved(bytes: number): boolean {
+    return this.#budget.tryReserve(bytes, HOME_RESULTS_SHARE);
   }
 
   #drop(id: CommandId): void {

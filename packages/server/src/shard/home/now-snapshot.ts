@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type { ByteBudget } from "../../entry/byte-budget.ts";
 import type { NowOutcome } from "../../peer/link-ports.ts";
-import { NOW_KEPT_MS } from "../../server-limits.ts";
+import { HOME_SNAPSHOTS_SHARE, NOW_KEPT_MS } from "../../server-limits.ts";
 
 /** Characters of a tag: 96 bits of SHA-256. */
 const ETAG_CHARS = 16;
@@ -31,7 +31,8 @@ export class NowSnapshot {
   set(data: string, nowMs: number): void {
     this.clear();
     const bytes = Buffer.byteLength(data);
-    if (this.#budget.tryReserve(bytes)) this.#kept = { data, bytes, atMs: nowMs, etag: undefined };
+    if (!this.#budget.tryReserve(bytes, HOME_SNAPSHOTS_SHARE)) return;
+    this.#kept = { data, bytes, atMs: nowMs, etag: undefined };
   }
 
   read(nowMs: number): Exclude<NowOutcome, { readonly kind: "not-owner" }> {
