@@ -126,6 +126,10 @@ verifies("L25", "a peer that does not read is cut before more is queued for it",
   expect(client.end).toBe("destroyed");
   expect(client.of("event")).toHaveLength(0);
   expect(entry.closes).toEqual(["slow"]);
+  const pinging = online();
+  pinging.client.socket.waitingBytes = 512 * 1024 + 1;
+  expect(pinging.client.session.receiveControl(125)).toBe(false);
+  expect(pinging.client.end).toBe("destroyed");
 });
 
 verifies(
@@ -146,6 +150,33 @@ verifies(
       paced.entry.runtime.advance(5);
     }
     expect(paced.client.end).toBe("open");
+  },
+);
+
+verifies(
+  "L25",
+  "a client that sends more than a handshake takes is closed with 4429, one that is online is not",
+  () => {
+    const entry = new EntryLinks();
+    entry.addHome("h1");
+    const [pings, frames, controls, hailed] = [
+      entry.open("box"),
+      entry.open("box"),
+      entry.open("box"),
+      entry.hail("h1"),
+    ];
+    const counts = { pings: 0, frames: 0, controls: 0 };
+    for (; pings.end === "open" && counts.pings < 1_000; counts.pings += 1) pings.say({ t: "ping" });
+    for (; frames.end === "open" && counts.frames < 1_000; counts.frames += 1)
+      frames.sayText(`{"t":"x","p":${dataOf(60_000)}}`);
+    for (; controls.session.receiveControl(125) && counts.controls < 1_000; counts.controls += 1);
+    expect([pings.end, frames.end, controls.end]).toEqual(Array(3).fill("4429 too-much"));
+    expect(Math.max(...Object.values(counts))).toBeLessThan(100);
+    entry.runtime.advance(9_000);
+    for (let at = 0; at < 20; at += 1) hailed.say({ t: "ping" });
+    entry.prove(hailed, "h1");
+    for (let at = 0; at < 200; at += 1) hailed.say({ t: "ping" });
+    expect([hailed.end, hailed.isOnline]).toEqual(["open", true]);
   },
 );
 

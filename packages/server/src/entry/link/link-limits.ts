@@ -45,6 +45,12 @@ export const FRAME_COST_BYTES = 2_048;
 /** What one link may send, frames at their cost. Bytes: 512 small frames a second, 4 096 in a row. Spec L25. */
 export const LINK_RATE = { capacity: 8 * 1024 * 1024, perS: 1024 * 1024 } as const;
 
+/**
+ * What a link may send before it is online, frames at their cost. Bytes: one of the largest and 29 small ones. Whoever can
+ * reach the port may say this much; a handshake is two frames. Spec L25.
+ */
+export const HANDSHAKE_BYTES_MAX = 128 * 1024;
+
 /** What waits for a peer that reads too slowly before it is cut. Bytes: some of the largest frames. Spec L25. */
 export const LINK_LAG_BYTES_MAX = 512 * 1024;
 

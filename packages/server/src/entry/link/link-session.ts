@@ -27,6 +27,7 @@ import type { DialledHost } from "./link-hosts.ts";
 import {
   CLOSE_WAIT_MS,
   FRAME_COST_BYTES,
+  HANDSHAKE_BYTES_MAX,
   LINK_LAG_BYTES_MAX,
   LINK_RATE,
   REGISTERING_MS,
@@ -117,7 +118,7 @@ export class LinkSession implements DueItem {
   #phase: Phase;
   #heardAtMs: number;
   #pingedAtMs: number;
-  #allowanceBytes = LINK_RATE.capacity;
+  #allowanceBytes = HANDSHAKE_BYTES_MAX;
 
   constructor(owner: SessionOwner, parts: SessionParts) {
     this.#owner = owner;
@@ -163,17 +164,12 @@ export class LinkSession implements DueItem {
 
   /** A control frame of the WebSocket arrived: a sign of life, at a cost. Whether to answer it. */
   receiveControl(byteCount: number): boolean {
-    return !this.isClosing && this.#isCharged(byteCount);
+    return !this.isClosing && this.#isCharged(byteCount) && this.#isRead();
   }
 
   /** Writes a frame; false when the link is not open, or its peer does not read (it is cut then). */
   send(text: string): boolean {
-    if (this.isClosing) return false;
-    if (this.#socket.waitingBytes > LINK_LAG_BYTES_MAX) {
-      this.#cut("slow", "busy");
-      return false;
-    }
-    return this.#socket.sendText(text);
+    return !this.isClosing && this.#isRead() && this.#socket.sendText(text);
   }
 
   /** The owner took the link, and hello_ok goes out. */
@@ -181,6 +177,7 @@ export class LinkSession implements DueItem {
     const nowMs = this.#owner.context.runtime.monotonicMs();
     link.onlineAtMs = nowMs;
     this.#phase = { kind: "online", link };
+    this.#allowanceBytes = LINK_RATE.capacity;
     this.#pingedAtMs = nowMs;
     this.#owner.handshakeEnded(this, "online");
     this.address = "";
@@ -291,11 +288,21 @@ export class LinkSession implements DueItem {
   /** Whether the peer may send this much now; if not, the link is closed. */
   #isCharged(byteCount: number): boolean {
     const nowMs = this.#owner.context.runtime.monotonicMs();
-    const level = refilled(this.#allowanceBytes, nowMs - this.#heardAtMs, LINK_RATE);
+    const level =
+      this.#phase.kind === "online"
+        ? refilled(this.#allowanceBytes, nowMs - this.#heardAtMs, LINK_RATE)
+        : this.#allowanceBytes;
     this.#heardAtMs = nowMs;
     this.#allowanceBytes = level - byteCount - FRAME_COST_BYTES;
     if (this.#allowanceBytes >= 0) return true;
     this.close(CLOSE_CODE.busy, "too-much");
+    return false;
+  }
+
+  /** Whether the peer reads what it is sent; if not, the link is cut. */
+  #isRead(): boolean {
+    if (this.#socket.waitingBytes <= LINK_LAG_BYTES_MAX) return true;
+    this.#cut("slow", "busy");
     return false;
   }
 
