@@ -10,9 +10,8 @@ import { replyHealth } from "./entry/public-routes.ts";
 import { WaitingRoom } from "./handover/waiting-room.ts";
 import type { HttpExchange } from "./http/http-exchange.ts";
 import { openHttpListener, type HttpListener, type UpgradeHandler } from "./http/http-listener.ts";
-import { writeRawError } from "./http/raw-reply.ts";
+import { refuseUpgrade } from "./http/raw-reply.ts";
 import { replyError } from "./http/reply-error.ts";
-import { mintId } from "./mint-id.ts";
 import type { NodeOptions } from "./node-options.ts";
 import { RETRY_AFTER_S } from "./server-limits.ts";
 
@@ -62,7 +61,7 @@ export async function openPublicListener(
         .then((end) => {
           const behind = services()?.upgrades;
           if (end === "admitted" && behind !== undefined) behind.handle(request, socket, head);
-          else if (end !== "gone") writeRawError(socket, comeBack(), mintId("req", runtime));
+          else if (end !== "gone") refuseUpgrade(socket, comeBack(), runtime);
         });
     },
     close: () => services()?.upgrades?.close(),

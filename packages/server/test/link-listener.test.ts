@@ -3,14 +3,20 @@
 import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import path from "node:path";
+import { Duplex } from "node:stream";
+import { ProtocolError } from "@moor/protocol";
 import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
-import { createTempDir, makeLinkCertificates, until, verifies, within } from "@moor/testkit";
+import { createTempDir, makeLinkCertificates, until, verifies, VirtualRuntime, within } from "@moor/testkit";
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { parseProxies } from "../src/entry/client-address.ts";
 import { createLinkListener } from "../src/entry/link/link-listener.ts";
 import { handleLinkRoute } from "../src/entry/link/link-routes.ts";
+import { WAITING_MS } from "../src/handover/waiting-room.ts";
 import { openHttpListener, type HttpListener } from "../src/http/http-listener.ts";
+import { refuseUpgrade } from "../src/http/raw-reply.ts";
+import type { NodeOptions } from "../src/node-options.ts";
+import { openPublicListener } from "../src/public-listener.ts";
 import { EntryLinks, helloText } from "./support/entry-links.ts";
 
 const runtime = createNodeRuntime();
@@ -190,6 +196,47 @@ verifies(
     expect(entry.outcomes.every((outcome) => outcome === "refused")).toBe(true);
   },
 );
+
+test("no subprotocol is agreed on, nor is what is none a reason to refuse", async () => {
+  const { listener } = await serve();
+  for (const offered of ["mqtt, soap", "mqtt, mqtt", "(", ""]) {
+    const socket = connect({ host: "127.0.0.1", port: listener.port });
+    opened.push({ close: () => socket.destroy() });
+    let received = "";
+    socket.on("data", (chunk) => (received += chunk.toString("latin1")));
+    socket.write(upgrade([`Sec-WebSocket-Protocol: ${offered}`]));
+    await until(() => received.includes("\r\n\r\n"), "the answer");
+    expect(received).toMatch(/^HTTP\/1\.1 101 /);
+    expect(received).not.toMatch(/sec-websocket-protocol/i);
+  }
+});
+
+test("a refused upgrade whose peer reads nothing is let go of after 30 s", () => {
+  const stalled = new VirtualRuntime();
+  // Takes what is written, and never says that it is gone.
+  const socket = new Duplex({ read: () => {}, write: () => {} });
+  refuseUpgrade(socket, new ProtocolError("node_draining"), stalled);
+  stalled.advance(29_999);
+  expect(socket.destroyed).toBe(false);
+  stalled.advance(1);
+  expect(socket.destroyed).toBe(true);
+});
+
+test("an upgrade that has waited in vain for its node ends its connection, whatever its client does", async () => {
+  const waiting = new VirtualRuntime();
+  const node = { host: "127.0.0.1", port: 0, runtime: waiting, logger: createSilentLogger() };
+  const listener = await openPublicListener(node as unknown as NodeOptions);
+  const socket = connect({ host: "127.0.0.1", port: listener.port, allowHalfOpen: true });
+  opened.push({ close: () => socket.destroy() });
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk.toString("latin1"))).on("error", () => {});
+  socket.write(`${upgrade()}more`);
+  await until(() => waiting.pendingCount > 0, "the client to wait");
+  await waiting.advanceAsync(WAITING_MS);
+  await until(() => received !== "", "the answer");
+  expect(refusalOf(received)).toBe("503 node_draining");
+  await within(listener.close(), "the listener's end");
+});
 
 test("an upgrade elsewhere, or to something else, is a plain request", async () => {
   const { listener } = await serve();

@@ -2,10 +2,26 @@
 // connections that were to be upgraded.
 //
 // Spec: T3. I1  The connection ends with the answer.
+// I2  A connection that node:http has let go of is destroyed here: nobody else looks whether its peer reads, or goes.
 
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { encodeErrorEnvelope, HEADER, type ProtocolError } from "@moor/protocol";
+import type { Runtime } from "@moor/runtime";
+import { mintId } from "../mint-id.ts";
+import { READ_STALL_MS } from "../server-limits.ts";
+
+/** Answers a connection that is not upgraded with an error, and lets go of it once that is written, or READ_STALL_MS passed. */
+export function refuseUpgrade(
+  socket: Duplex,
+  error: ProtocolError,
+  runtime: Runtime,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const timer = runtime.schedule(READ_STALL_MS, () => socket.destroy());
+  socket.once("close", () => runtime.cancel(timer)).once("finish", () => socket.destroy());
+  writeRawError(socket, error, mintId("req", runtime), headers);
+}
 
 /** Writes an error and ends the connection; destroys it when nothing can be written any more. */
 export function writeRawError(

@@ -2,7 +2,7 @@
 //
 // Spec: L1, L21, L24, L25, L27. The cheap checks come first; nothing is read of a client before its 101 but its head.
 // I1  A client that is not served is told so before the upgrade: host (421), limits and leaving (503), no WebSocket (400).
-// I2  The library sets no timer for an open link, sends nothing by itself and keeps no list of links.
+// I2  The library sets no timer for an open link, sends nothing by itself, agrees on nothing and keeps no list of links.
 
 import type { IncomingMessage } from "node:http";
 import type { BlockList } from "node:net";
@@ -11,8 +11,7 @@ import { LINK_FRAME_BYTES_MAX, LINK_PATH, ProtocolError, type ErrorCode } from "
 import type { Runtime } from "@moor/runtime";
 import { WebSocketServer } from "ws";
 import type { UpgradeHandler } from "../../http/http-listener.ts";
-import { writeRawError } from "../../http/raw-reply.ts";
-import { mintId } from "../../mint-id.ts";
+import { refuseUpgrade } from "../../http/raw-reply.ts";
 import { RETRY_AFTER_S } from "../../server-limits.ts";
 import { clientAddress } from "../client-address.ts";
 import { CLOSE_WAIT_MS } from "./link-limits.ts";
@@ -65,6 +64,8 @@ export function createLinkListener(options: LinkListenerOptions): UpgradeHandler
       socket.on("error", ignoreError);
       const judged = judge(options, request);
       if ("code" in judged) return refuse(table, socket, judged, runtime);
+      // The library would agree on the first of them, and refuse a field it cannot read in words of its own.
+      delete request.headers["sec-websocket-protocol"];
       server.handleUpgrade(request, socket, head, (link) => {
         socket.off("error", ignoreError);
         link.attach(table.open({ ...judged, socket: link }));
@@ -137,8 +138,7 @@ function refuse(
     ...(message === undefined ? {} : { message }),
     ...(code === "wrong_shard" || code === "invalid_request" ? {} : { retryAfterS: RETRY_AFTER_S }),
   });
-  socket.once("finish", () => socket.destroy());
-  writeRawError(socket, error, mintId("req", runtime), headers);
+  refuseUpgrade(socket, error, runtime, headers);
 }
 
 /** A field's separate lines. `name` in lower case. */
