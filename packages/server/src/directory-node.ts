@@ -4,7 +4,6 @@
 
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { ProtocolError } from "@moor/protocol";
 import type { Change, Directory, Replica } from "./directory/directory.ts";
 import { mintMoveId } from "./directory/operations/move-operations.ts";
 import { ensureNodeSecret, NODE_SECRET_FILE } from "./directory/node-secret.ts";
@@ -14,13 +13,11 @@ import { directoryKnowledge } from "./directory-knowledge.ts";
 import { askMarks, createDrainDesk } from "./drains/drain-desk.ts";
 import { NO_LINKS } from "./drains/link-drain-port.ts";
 import { NodeDrain, type LeaveOrder } from "./drains/node-drain.ts";
-import { replyHealth } from "./entry/public-routes.ts";
 import type { SeenRecorder } from "./entry/seen-recorder.ts";
 import { openLeavingListener } from "./handover/leaving-listener.ts";
 import { deleteProcessFile, writeProcessFile } from "./handover/process-file.ts";
 import { takePort } from "./handover/take-port.ts";
 import type { HttpExchange } from "./http/http-exchange.ts";
-import { replyError } from "./http/reply-error.ts";
 import { LeaseRenewer } from "./liveness/lease-renewer.ts";
 import { LeaseWatch } from "./liveness/lease-watch.ts";
 import { NodeRegistrar } from "./liveness/node-registrar.ts";
@@ -42,8 +39,14 @@ import { answerFacts } from "./peer/facts-message.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { encodeTopology } from "./peer/topology-message.ts";
 import type { Peer } from "./peer/transport/peer-network.ts";
-import { listenerUrl, openPublicListener, type PublicListener } from "./public-listener.ts";
-import { CLOSE_GRACE_MS, PRESENCE_HOLD_MS, RETRY_AFTER_S } from "./server-limits.ts";
+import {
+  answerAnyway,
+  listenerUrl,
+  openPublicListener,
+  turnAway,
+  type PublicListener,
+} from "./public-listener.ts";
+import { CLOSE_GRACE_MS, PRESENCE_HOLD_MS } from "./server-limits.ts";
 
 /** Starts a node on its directory. Throws ConfigError for what cannot be bound, opened or used. */
 export async function startDirectoryNode(
@@ -269,8 +272,7 @@ class DirectoryNode {
   async #handle(exchange: HttpExchange): Promise<void> {
     if (!this.#isGone)
       return this.#links?.handle(exchange) ?? this.#core.entry.handle(exchange, () => this.#isReady);
-    if (replyHealth(exchange, () => false)) return;
-    replyError(exchange, new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S }));
+    if (!answerAnyway(exchange)) turnAway(exchange);
   }
 
   #createRegistrar(): NodeRegistrar {

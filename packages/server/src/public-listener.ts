@@ -2,9 +2,10 @@
 //
 // Spec: T1, L24.
 // I1  Until it is told who serves, requests wait within the bounds of the waiting room; a balancer that asks whether the
-//     node is ready is told no at once.
+//     node is ready is told no at once, and a page's preflight is answered.
 
 import { ProtocolError } from "@moor/protocol";
+import { answerPagePreflight, pageHeaders } from "./entry/link/link-cors.ts";
 import { isLinkUpgrade } from "./entry/link/link-listener.ts";
 import { replyHealth } from "./entry/public-routes.ts";
 import { WaitingRoom } from "./handover/waiting-room.ts";
@@ -44,10 +45,10 @@ export async function openPublicListener(
   const services = () => admitted;
   const serve = async (exchange: HttpExchange): Promise<void> => {
     if (admitted !== undefined) return admitted.handle(exchange);
-    if (replyHealth(exchange, () => false) || (await askElsewhere(exchange))) return;
+    if (answerAnyway(exchange) || (await askElsewhere(exchange))) return;
     const end = await room.wait((run) => exchange.onGone(run));
     if (end === "admitted") await services()?.handle(exchange);
-    else if (end === "turned-away") replyError(exchange, comeBack());
+    else if (end === "turned-away") turnAway(exchange);
   };
   const upgrades: UpgradeHandler = {
     accepts: (request) =>
@@ -77,6 +78,7 @@ export async function openPublicListener(
     logger,
     isLeaving: () => services()?.isLeaving() ?? false,
     handle: serve,
+    errorHeaders: pageHeaders,
     upgrades,
   });
   return {
@@ -90,6 +92,16 @@ export async function openPublicListener(
       return listener.close();
     },
   };
+}
+
+/** Answers what a node answers that serves nothing else: it is not ready, and preflights. False for the rest. */
+export function answerAnyway(exchange: HttpExchange): boolean {
+  return replyHealth(exchange, () => false) || answerPagePreflight(exchange);
+}
+
+/** Answers that this node does not serve now. */
+export function turnAway(exchange: HttpExchange): void {
+  replyError(exchange, comeBack(), pageHeaders(exchange));
 }
 
 function ignoreError(): void {}

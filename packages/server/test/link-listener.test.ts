@@ -238,6 +238,36 @@ test("an upgrade that has waited in vain for its node ends its connection, whate
   await within(listener.close(), "the listener's end");
 });
 
+verifies(
+  "L2",
+  "a node that does not serve yet answers preflights, and pages can read its 503 and what it says when it fails",
+  async () => {
+    const waiting = new VirtualRuntime();
+    const node = { host: "127.0.0.1", port: 0, runtime: waiting, logger: createSilentLogger() };
+    const listener = await openPublicListener(node as unknown as NodeOptions);
+    opened.push(listener);
+    const url = (path: string) => `http://127.0.0.1:${listener.port}${path}`;
+    const headers = { Origin: "https://app.example" };
+    const paths = ["/v1/now", "/v1/app/once"];
+    const preflights = await Promise.all(
+      paths.map((path) => fetch(url(path), { method: "OPTIONS", headers })),
+    );
+    const turnedAway = Promise.all(paths.map((path) => fetch(url(path), { headers })));
+    await until(() => waiting.pendingCount === 2, "two requests to wait");
+    await waiting.advanceAsync(WAITING_MS);
+    const answers = [...preflights, ...(await turnedAway)];
+    listener.admit({ isLeaving: () => false, handle: () => Promise.reject(new Error("a bug")) });
+    answers.push(await fetch(url("/v1/now"), { headers }));
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 503, 503, 500]);
+    for (const { headers: given } of answers) {
+      expect(given.get("access-control-allow-origin")).toBe("https://app.example");
+      expect(given.get("access-control-expose-headers")).toContain("Retry-After");
+    }
+    const other = await fetch(url("/v1/box"), { headers });
+    expect(other.headers.get("access-control-allow-origin")).toBeNull();
+  },
+);
+
 test("an upgrade elsewhere, or to something else, is a plain request", async () => {
   const { listener } = await serve();
   const h2c = upgrade(["Sec-WebSocket-Key: x"])

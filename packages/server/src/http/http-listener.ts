@@ -27,7 +27,7 @@ import {
   TLS_HANDSHAKE_MS,
 } from "../server-limits.ts";
 import type { TlsFiles } from "../node-options.ts";
-import type { HttpExchange } from "./http-exchange.ts";
+import type { HttpExchange, ReplyHeaders } from "./http-exchange.ts";
 import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
 import { bindServer, type Binding } from "../bind-server.ts";
 import { mintId } from "../mint-id.ts";
@@ -62,6 +62,8 @@ export interface HttpListenerOptions {
   readonly logger: Logger;
   readonly isLeaving: () => boolean;
   readonly handle: (exchange: HttpExchange) => void | Promise<void>;
+  /** What the answer to a request whose handler failed carries beside the envelope. Default: nothing. */
+  readonly errorHeaders?: (exchange: HttpExchange) => ReplyHeaders;
   /** Default: no connection is taken over. */
   readonly upgrades?: UpgradeHandler;
   /** How long an answer may wait for its peer to read on. Milliseconds, default READ_STALL_MS. */
@@ -198,7 +200,7 @@ async function run(options: HttpListenerOptions, exchange: NodeExchange): Promis
       stack: error.stack,
     });
     if (exchange.isAnswerBegun) exchange.destroy();
-    else replyError(exchange, new ProtocolError("internal_error"));
+    else replyError(exchange, new ProtocolError("internal_error"), options.errorHeaders?.(exchange));
   }
 }
 
