@@ -105,6 +105,20 @@ verifies(
   },
 );
 
+test("a peer that is told 400 and does not go is cut after 2 s", async () => {
+  const runtime = new VirtualRuntime(1);
+  const listener = await open(() => {}, { runtime });
+  const socket = connect({ host: "127.0.0.1", port: listener.port, allowHalfOpen: true });
+  opened.push({ close: () => socket.destroy() });
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk.toString("latin1"))).on("error", () => {});
+  socket.write("NONSENSE\r\n\r\n");
+  await until(() => received.includes('"code":"invalid_request"'), "the answer");
+  runtime.advance(2_000);
+  await within(listener.close(), "the listener's end");
+  expect(runtime.pendingCount).toBe(0);
+});
+
 test("bytes that are no HTTP, in the midst of a stream, do not become part of it", async () => {
   const listener = await open((exchange) => {
     exchange.startStream(200, NO_HEADERS);

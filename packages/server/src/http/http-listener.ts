@@ -30,9 +30,8 @@ import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange, ReplyHeaders } from "./http-exchange.ts";
 import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
 import { bindServer, type Binding } from "../bind-server.ts";
-import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
-import { writeRawError } from "./raw-reply.ts";
+import { refuseMalformed } from "./raw-reply.ts";
 import { replyError } from "./reply-error.ts";
 
 /** Takes over connections whose clients ask to speak something else on them. */
@@ -215,5 +214,5 @@ function answerMalformed(socket: Duplex, exchange: NodeExchange | undefined, run
     else replyError(exchange, error);
     return;
   }
-  writeRawError(socket, error, mintId("req", runtime));
+  refuseMalformed(socket, error, runtime);
 }

@@ -2,14 +2,14 @@
 // connections that were to be upgraded.
 //
 // Spec: T3. I1  The connection ends with the answer.
-// I2  A connection that node:http has let go of is destroyed here: nobody else looks whether its peer reads, or goes.
+// I2  A connection that is refused here is destroyed here: node:http does not look any more whether its peer reads, or goes.
 
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { encodeErrorEnvelope, HEADER, type ProtocolError } from "@moor/protocol";
 import type { Runtime } from "@moor/runtime";
 import { mintId } from "../mint-id.ts";
-import { READ_STALL_MS } from "../server-limits.ts";
+import { READ_STALL_MS, REFUSED_BODY_DRAIN_MS } from "../server-limits.ts";
 
 /** Answers a connection that is not upgraded with an error, and lets go of it once that is written, or READ_STALL_MS passed. */
 export function refuseUpgrade(
@@ -23,12 +23,19 @@ export function refuseUpgrade(
   writeRawError(socket, error, mintId("req", runtime), headers);
 }
 
+/** Answers what is no HTTP, and lets go of the connection when its peer has had REFUSED_BODY_DRAIN_MS to read it. */
+export function refuseMalformed(socket: Duplex, error: ProtocolError, runtime: Runtime): void {
+  const timer = runtime.schedule(REFUSED_BODY_DRAIN_MS, () => socket.destroy());
+  socket.once("close", () => runtime.cancel(timer));
+  writeRawError(socket, error, mintId("req", runtime), {});
+}
+
 /** Writes an error and ends the connection; destroys it when nothing can be written any more. */
-export function writeRawError(
+function writeRawError(
   socket: Duplex,
   error: ProtocolError,
   requestId: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>>,
 ): void {
   if (!socket.writable) return void socket.destroy();
   const body = encodeErrorEnvelope(error);
