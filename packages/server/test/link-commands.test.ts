@@ -4,8 +4,10 @@ import type { CommandId, HomeId } from "@moor/protocol";
 import { verifies } from "@moor/testkit";
 import { expect, test } from "vitest";
 import type { ShardId } from "../src/directory/directory.ts";
+import type { DueItem, DueWheel } from "../src/entry/link/due-wheel.ts";
+import { CommandTable, type OpenCommand } from "../src/entry/link/link-commands.ts";
 import type { CommandEnding } from "../src/peer/link-ports.ts";
-import { EntryLinks, type LinkClient } from "./support/entry-links.ts";
+import { ENTRY, EntryLinks, type LinkClient } from "./support/entry-links.ts";
 import type { FakeHomeShard } from "./support/fake-home-shard.ts";
 
 interface Bench {
@@ -97,6 +99,38 @@ verifies(
     expect(heard(on)).toEqual(["c2 ack", "c2 unknown"]);
   },
 );
+
+test("a command holds its data until it is written or ends, though the wheel still holds the command", () => {
+  const { runtime, table, shards } = bench().entry;
+  const onWheel: OpenCommand[] = [];
+  const commands = new CommandTable({
+    entry: ENTRY,
+    runtime,
+    wheel: { add: (item: OpenCommand) => void onWheel.push(item) } as unknown as DueWheel<DueItem>,
+    placements: table.context.placements,
+    shardPort: (shard) => shards.get(shard),
+  });
+  const submit = (id: string) =>
+    commands.submit({
+      home: "h1" as HomeId,
+      id: id as CommandId,
+      app: undefined,
+      ttlMs: 1_000,
+      data: '"large"',
+      waiter: { written: () => {}, ended: () => {} },
+    });
+  const [waiting, written, ended, withdrawn] = ["c1", "c2", "c3", "c4"].map(submit);
+  if (!waiting || !written || !ended || !withdrawn) throw new Error("not submitted");
+  commands.written(written);
+  commands.ended(ended, { kind: "unknown" });
+  commands.withdraw(withdrawn);
+  expect(onWheel.map(({ data }) => data)).toEqual(['"large"', "null", "null", "null"]);
+  commands.shardsChanged(new Set(["s1" as ShardId]));
+  expect(shards.get("s1")?.commands.slice(-2)).toMatchObject([
+    { id: "c1", data: '"large"', isAgain: true },
+    { id: "c2", data: "null", isAgain: true },
+  ]);
+});
 
 verifies("L20", "a command whose owner is out of reach is held within its TTL, then expired", () => {
   const on = bench();

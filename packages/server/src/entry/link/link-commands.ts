@@ -5,6 +5,7 @@
 // I2  What a shard gave back was never delivered: it goes to the owner within its TTL. What was sent and is not given back
 //     is only asked after again, never sent as new.
 // I3  A command whose owner is out of reach is held within its TTL.
+// I4  Data is held until the command is written or ends, and no longer: what is asked after again does not carry it.
 
 import type { AppInstance, CommandId, HomeId } from "@moor/protocol";
 import type { Runtime } from "@moor/runtime";
@@ -43,11 +44,16 @@ export interface CommandTableOptions {
   readonly shardPort: (shard: ShardId) => HomeShardPort | undefined;
 }
 
+/** Stands for data that nobody needs any more. Raw JSON. */
+const NO_DATA = "null";
+
 /** A command without an ending. */
 export class OpenCommand implements DueItem {
   wheelTick = 0;
   readonly submission: SubmissionId;
-  readonly command: NewCommand;
+  readonly command: Omit<NewCommand, "ttlMs" | "data">;
+  /** Raw JSON. The wheel keeps a command for a minute after its end. */
+  data: string;
   readonly expiresAtMs: number;
   readonly #table: CommandTable;
   /** Where it was sent; undefined while it is held. */
@@ -57,8 +63,10 @@ export class OpenCommand implements DueItem {
 
   constructor(table: CommandTable, submission: SubmissionId, command: NewCommand, expiresAtMs: number) {
     this.#table = table;
+    const { data, home, id, app, waiter } = command;
     this.submission = submission;
-    this.command = command;
+    this.command = { home, id, app, waiter };
+    this.data = data;
     this.expiresAtMs = expiresAtMs;
   }
 
@@ -129,6 +137,7 @@ export class CommandTable {
     const open = this.#open.get(submission);
     if (open === undefined || open.isWritten) return;
     open.isWritten = true;
+    open.data = NO_DATA;
     open.command.waiter.written();
   }
 
@@ -185,7 +194,8 @@ export class CommandTable {
 
   #send(open: OpenCommand, isAgain: boolean): void {
     const { placements, shardPort, entry, runtime } = this.#options;
-    const { home, id, app, data } = open.command;
+    const { data } = open;
+    const { home, id, app } = open.command;
     const placement = placements.best(home);
     // What was sent is asked after where it was sent, wherever the home is now.
     const shard = isAgain ? open.port?.shard : placement?.shard;
@@ -213,6 +223,7 @@ export class CommandTable {
   /** Forgets a command; false if it had ended before. */
   #remove(open: OpenCommand): boolean {
     if (!this.#open.delete(open.submission)) return false;
+    open.data = NO_DATA;
     if (open.command.app !== undefined) return true;
     this.#oneShotCount -= 1;
     if (this.#oneShotCount === 0) for (const run of this.#onNoOneShot) run();
