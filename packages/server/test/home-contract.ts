@@ -364,9 +364,18 @@ export function homeContract(name: string, open: OpenForTest): void {
           );
         await note(0, false);
         await note(200, true);
-        const apps = replica.homeApps(home);
-        expect(apps).toHaveLength(256);
-        expect(apps.filter(({ hasShard }) => !hasShard)).toHaveLength(200);
+        const blocking = () => {
+          const apps = replica.homeApps(home);
+          expect(apps).toHaveLength(256);
+          return apps.filter(({ hasShard }) => !hasShard).map(({ app }) => app);
+        };
+        const first = blocking();
+        expect(first).toHaveLength(200);
+        for (const from of [400, 600]) {
+          await note(from, false);
+          expect(blocking()).toHaveLength(256);
+          expect(blocking()).toEqual(expect.arrayContaining(first));
+        }
       });
     });
 

@@ -3,6 +3,7 @@
 // Spec: L22.
 // I1  What is noted within SIGHTING_FRESH_MS and says the same is not written again, whichever node asks.
 // I2  What blocks a move is never dropped to make room: only apps that block nothing, and those not seen for APP_SEEN_MS.
+// I3  A home's apps are bounded all the same: where HOME_APPS_MAX block, one more is not noted, and blocks nothing more.
 
 import { integerAt, textAt } from "../columns.ts";
 import type { Ledger } from "../ledger.ts";
@@ -93,17 +94,22 @@ function* noteApps(apps: readonly Sighting[], ledger: Ledger): Steps<void> {
     ),
   );
   for (const each of due) ledger.change("home-app", appId(each));
-  const grown = new Set(due.filter((each) => !found.has(appId(each))).map(({ home }) => home));
-  for (const home of grown) yield* makeRoom(home, ledger);
+  const added = Map.groupBy(
+    due.filter((each) => !found.has(appId(each))),
+    ({ home }) => home,
+  );
+  for (const [home, ofHome] of added) yield* makeRoom(home, ofHome, ledger);
 }
 
-/** Keeps a home's apps below HOME_APPS_MAX (I2). */
-function* makeRoom(home: string, ledger: Ledger): Steps<void> {
+/** Keeps a home's apps below HOME_APPS_MAX (I2, I3). */
+function* makeRoom(home: string, added: readonly Sighting[], ledger: Ledger): Steps<void> {
   const total = integerAt((yield query(WRITE.countHomeApps, [home]))[0], "total");
   if (total <= HOME_APPS_MAX) return;
   const old = yield query(WRITE.deleteOldHomeApps, [home, ledger.wallMs - APP_SEEN_MS]);
   const excess = total - old.length - HOME_APPS_MAX;
   const harmless = excess <= 0 ? [] : yield query(WRITE.deleteHarmlessHomeApps, [home, excess]);
+  const surplus = added.filter(({ hasShard }) => !hasShard).slice(0, Math.max(0, excess - harmless.length));
+  yield* all(queriesIn("delete from home_apps where id", surplus.map(appId)));
   for (const row of [...old, ...harmless]) ledger.change("home-app", textAt(row, "id"));
 }
 
