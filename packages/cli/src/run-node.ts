@@ -4,6 +4,7 @@
 // I1  The first SIGTERM or SIGINT, or an operator's order, ends it politely with 0; before it serves, a signal does so at
 //     once. SIGUSR2 is the same from a process that has taken over its port.
 // I2  A second signal hurries it: it gives up what it still waits for and ends with 1. A third ends it where it stands.
+//     SIGUSR2 does neither: two processes that want to take over would cost the calls that one of them lets end.
 // I3  A node whose identity another process took ends by itself, with 1.
 
 import type { MoorNode } from "@moor/server";
@@ -33,7 +34,7 @@ type LeaveCause = NodeJS.Signals | "replaced" | "ordered";
 
 /** Resolves when the node has ended. */
 export async function runNode({ start, announce, graceMs, isQuiet }: NodeRun): Promise<void> {
-  const signals = nextSignal(["SIGTERM", "SIGINT", TAKEN_OVER]);
+  const signals = nextSignal(["SIGTERM", "SIGINT", TAKEN_OVER], [TAKEN_OVER]);
   const hurry = new AbortController();
   signals.onFurther((count) => {
     const stop = () => process.exit(EXIT_CODE.refused);

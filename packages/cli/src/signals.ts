@@ -10,12 +10,16 @@ export interface SignalWatch {
   release(): void;
 }
 
-/** Watches `names` from now on. */
-export function nextSignal(names: readonly NodeJS.Signals[]): SignalWatch {
+/** Watches `names` from now on. Of `firstOnly` only the first signal counts: as a further one it says nothing new. */
+export function nextSignal(
+  names: readonly NodeJS.Signals[],
+  firstOnly: readonly NodeJS.Signals[] = [],
+): SignalWatch {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let count = 0;
   let runFurther: ((count: number) => void) | undefined;
   const onSignal = (name: NodeJS.Signals) => {
+    if (count > 0 && firstOnly.includes(name)) return;
     count += 1;
     if (count === 1) resolve(name);
     else runFurther?.(count);

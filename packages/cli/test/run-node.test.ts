@@ -69,6 +69,25 @@ verifies("L24", "a process that has taken over the port says so by its signal", 
   expect(process.exitCode).toBe(0);
 });
 
+verifies(
+  "L24",
+  "a second process that would take over hurries nobody: calls under way keep their time",
+  async () => {
+    const closed = Promise.withResolvers<void>();
+    const { ended, served, orders, exits } = run({ close: () => closed.promise });
+    await served;
+    process.emit("SIGUSR2", "SIGUSR2");
+    await vi.waitFor(() => expect(orders.length).toBe(1));
+    for (let more = 0; more < 3; more += 1) process.emit("SIGUSR2", "SIGUSR2");
+    expect([orders[0]?.hurry?.aborted, exits]).toEqual([false, []]);
+    process.emit("SIGTERM", "SIGTERM");
+    expect(orders[0]?.hurry?.aborted).toBe(true);
+    closed.resolve();
+    await ended;
+    expect(process.exitCode).toBe(1);
+  },
+);
+
 test("a second signal hurries the node, which then ends with 1; a third ends the process at once", async () => {
   const closed = Promise.withResolvers<void>();
   const { ended, served, orders, exits } = run({ close: () => closed.promise });

@@ -195,6 +195,26 @@ test.each([["nothing"], ["{}"], ['{"v":2}'], ["not JSON"]])(
   },
 );
 
+test("a note with numbers that no drain has is none: it neither ends the process nor holds presence for ever", async () => {
+  const runtime = new VirtualRuntime(1);
+  await leave(runtime, startProcess(runtime, new FakeLinks(runtime, 3)));
+  const path = join(dataDir, DRAIN_NOTE_FILE);
+  const note = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+  const wrong = [
+    { startedAtMs: 1e300 },
+    { startedAtMs: -1 },
+    { closedAtMs: 1e16 },
+    { endMs: 1e15 },
+    { spreadMs: 1e12 },
+  ];
+  for (const change of wrong) {
+    writeFileSync(path, JSON.stringify({ ...note, ...change }));
+    const drain = startProcess(runtime, new FakeLinks(runtime, 0));
+    drain.ready();
+    expect([drain.report(), drain.returningMs]).toEqual([undefined, 0]);
+  }
+});
+
 test("clients whose homes live elsewhere are asked for at the other nodes, by marks alone", async () => {
   const runtime = new VirtualRuntime(1);
   await leave(runtime, startProcess(runtime, new FakeLinks(runtime, 10)));
@@ -283,11 +303,14 @@ function createDesks() {
   const forecast = { node: "a", links: 7 } as unknown as DrainForecast;
   const report = { node: "a", state: "done" } as unknown as DrainReport;
   const desks: Record<string, ReturnType<typeof createDrainDesk>> = {};
-  const state = { isCut: false, report: report as DrainReport | undefined, nodes };
+  const state = { isCut: false, isLeaving: false, report: report as DrainReport | undefined, nodes };
   const create = (selfNode: string) =>
     createDrainDesk({
       selfNode,
       drain: {
+        get isLeaving() {
+          return state.isLeaving;
+        },
         order: (spreadMs) => {
           orders.push([selfNode, "order", spreadMs]);
           return forecast;
@@ -353,6 +376,41 @@ test("an order that cannot be carried out says why", async () => {
   expect(await refusalOf(b.order(ORDER))).toBe("node_unreachable");
   expect(await refusalOf(b.report(ORDER.shard))).toBe("node_unreachable");
   expect(orders).toEqual([]);
+});
+
+verifies(
+  "L24",
+  "a node that is leaving takes no second order, from wherever it comes; a forecast it gives",
+  async () => {
+    const { a, b, orders, state } = createDesks();
+    state.isLeaving = true;
+    for (const desk of [a, b]) {
+      await expect(desk.order(ORDER)).rejects.toMatchObject({
+        code: "conflict",
+        message: "a is leaving already",
+      });
+      await desk.order({ ...ORDER, isDryRun: true });
+    }
+    expect(orders).toEqual([
+      ["a", "foretell", 5_000],
+      ["a", "foretell", 5_000],
+    ]);
+  },
+);
+
+test("a node is leaving once it was ordered to, or told so otherwise", async () => {
+  const runtime = new VirtualRuntime(1);
+  const [ordered, told] = [
+    startProcess(runtime, new FakeLinks(runtime, 1)),
+    startProcess(runtime, new FakeLinks(runtime, 1)),
+  ];
+  expect([ordered.isLeaving, told.isLeaving]).toEqual([false, false]);
+  ordered.foretell(2_000);
+  expect(ordered.isLeaving).toBe(false);
+  ordered.order(2_000);
+  await ordered.ordered;
+  await leave(runtime, told);
+  expect([ordered.isLeaving, told.isLeaving]).toEqual([true, true]);
 });
 
 test("a node that does not run the shard any more does not leave for it", async () => {

@@ -1,5 +1,7 @@
 // Handing a port and a data directory over: who waits and how long, who may be told to leave, what is relayed.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,6 +18,7 @@ import {
   writeProcessFile,
 } from "../src/handover/process-file.ts";
 import { takeOver } from "../src/handover/take-over.ts";
+import { tellToLeave } from "../src/handover/take-port.ts";
 import { WAITING_MAX, WAITING_MS, WaitingRoom, type WaitEnd } from "../src/handover/waiting-room.ts";
 import type { NodeOptions } from "../src/node-options.ts";
 import { FakeExchange } from "./support/fake-exchange.ts";
@@ -137,6 +140,34 @@ test("a holder that does not leave in time keeps the directory, and that is said
   writeProcessFile(dataDir);
   await expect(takeIt(0)).rejects.toThrow(`which process ${process.pid} did not leave in time`);
   expect(told).toEqual([process.pid]);
+});
+
+verifies(
+  "L24",
+  "who comes second to a directory that is being taken over says so as soon as the first has it",
+  async () => {
+    const leaving = spawn(process.execPath, ["-e", "process.stdin.resume()"], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const left = once(leaving, "exit");
+    holdDirectory(); // The first one, as it were.
+    writeProcessFile(dataDir, leaving.pid);
+    const taken = takeOver({
+      dataDir,
+      waitMs: 600_000,
+      tell: () => leaving.stdin?.end(),
+      runtime: createNodeRuntime(),
+      logger: createSilentLogger(),
+    });
+    await expect(within(taken, "the refusal")).rejects.toThrow("which another process has taken over");
+    await left;
+  },
+);
+
+test("a holder that is gone when it is to be told has left", async () => {
+  const gone = spawn(process.execPath, ["-e", ""], { stdio: "ignore" });
+  await once(gone, "exit");
+  expect(() => tellToLeave(gone.pid ?? 0)).not.toThrow();
 });
 
 test("a directory that nobody holds needs no taking over, one whose holder is not known is left alone", async () => {

@@ -29,10 +29,18 @@ test("of several sockets the one named public is it, or the one asked for", () =
 test("variables meant for another process change nothing", () => {
   expect(find(undefined, { ...sockets(1), LISTEN_PID: "1" })).toBeUndefined();
   expect(find(4, { ...sockets(1), LISTEN_PID: "1" })).toBe(4);
-  expect(find(undefined, { ...sockets(1), LISTEN_FDS: "many" })).toBeUndefined();
+  for (const many of ["many", "", "-1", "0", "1e1", "0x2", " 1", "4294967296"]) {
+    expect(find(undefined, { ...sockets(1), LISTEN_FDS: many })).toBeUndefined();
+  }
 });
 
 test("several sockets without a name, or one asked for beyond them, end the start", () => {
   expect(() => find(undefined, sockets(2))).toThrow("LISTEN_FDS: got 2 sockets, expected one");
   expect(() => find(4, sockets(1))).toThrow("public.fd: got 4, expected a socket from 3 to 3");
+});
+
+test("several sockets named public end the start: the queue of all but one would be looked into by nobody", () => {
+  const two = "LISTEN_FDS: got 2 sockets, several of them named public, expected one";
+  expect(() => find(undefined, sockets(2, "public:public"))).toThrow(two);
+  expect(find(4, sockets(2, "public:public"))).toBe(4);
 });

@@ -32,19 +32,21 @@ export function findInheritedSocket(asked: number | undefined, env: Env, pid: nu
     );
   }
   const at = names.length === 1 ? 0 : names.indexOf(PUBLIC_NAME);
-  if (at >= 0) return FIRST_FD + at;
+  // Of two of that name one would have a queue that nobody looks into.
+  if (at >= 0 && at === names.lastIndexOf(names[at] ?? "")) return FIRST_FD + at;
   throw new ConfigError(
     "LISTEN_FDS",
-    `${names.length} sockets`,
-    `one, or one named ${PUBLIC_NAME} in LISTEN_FDNAMES, or public.fd to say which`,
+    `${names.length} sockets${at >= 0 ? `, several of them named ${PUBLIC_NAME}` : ""}`,
+    `one, or exactly one named ${PUBLIC_NAME} in LISTEN_FDNAMES, or public.fd to say which`,
   );
 }
 
 /** The names of the sockets handed over, empty ones where none is given; undefined when there are none for this process. */
 function handedOver(env: Env, pid: number): readonly string[] | undefined {
-  const count = Number(env["LISTEN_FDS"] ?? 0);
+  const said = env["LISTEN_FDS"] ?? "";
+  const count = /^[0-9]{1,4}$/.test(said) ? Number(said) : 0;
   const isOurs = env["LISTEN_PID"] === String(pid);
-  if (!isOurs || !Number.isInteger(count) || count < 1) return undefined;
+  if (!isOurs || count < 1) return undefined;
   const names = (env["LISTEN_FDNAMES"] ?? "").split(":");
   return Array.from({ length: count }, (_, at) => names[at] ?? "");
 }

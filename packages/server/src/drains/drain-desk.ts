@@ -3,6 +3,7 @@
 // Spec: L24; design "Drains and restarts"; docs/protocol/peer-link.md (`drain`, `drain-report`).
 // I1  A node drains as a whole: the answer names every shard of it.
 // I2  Only the node that runs the shard acts; one that does not any more says so.
+// I3  A node that is leaving takes no further order: its spread is the first one's.
 
 import { ProtocolError } from "@moor/protocol";
 import type { Logger } from "@moor/runtime";
@@ -26,7 +27,7 @@ export interface DrainOrder {
 
 /** What the operator API asks. */
 export interface DrainDesk {
-  /** Tells the shard's node to leave. Rejects with `shard_not_found`, `conflict` (nobody runs it) or `node_unreachable`. */
+  /** Tells the shard's node to leave. Rejects with `shard_not_found`, `conflict` (nobody runs it, it leaves already) or `node_unreachable`. */
   order(order: DrainOrder): Promise<DrainForecast>;
   /** The report of the newest drain that the shard's node knows of. Rejects as `order`, and with `not_found`. */
   report(shard: ShardId): Promise<DrainReport>;
@@ -34,7 +35,7 @@ export interface DrainDesk {
 
 export interface DrainDeskOptions {
   readonly selfNode: string;
-  readonly drain: Pick<NodeDrain, "order" | "foretell" | "report" | "linkedHere">;
+  readonly drain: Pick<NodeDrain, "isLeaving" | "order" | "foretell" | "report" | "linkedHere">;
   /** The node that runs a shard: empty = none, undefined = there is no such shard. */
   readonly nodeOf: (shard: ShardId) => string | undefined;
   readonly ask: (nodeId: string, head: RawHead) => Promise<Reply>;
@@ -52,7 +53,10 @@ export function createDrainDesk(options: DrainDeskOptions): {
       order: async (order) => {
         const { shard, spreadMs, isDryRun, actor, reason } = order;
         const node = nodeOf(options, shard);
-        if (node === options.selfNode) return carryOut(options, order);
+        if (node === options.selfNode) {
+          if (isTooLate(options, order)) throw leavesAlready(node);
+          return carryOut(options, order);
+        }
         const head = { t: "drain", shard, spreadMs, isDryRun, actor, reason };
         return (await ask(options, node, head, "forecast")) as unknown as DrainForecast;
       },
@@ -66,7 +70,10 @@ export function createDrainDesk(options: DrainDeskOptions): {
     handlers: {
       drain: (_peer, { head }, reply) => {
         const isOurs = options.nodeOf(read.shard(head)) === options.selfNode;
-        reply({ t: "drain-reply", forecast: isOurs ? carryOut(options, readOrder(head)) : null });
+        const order = readOrder(head);
+        if (isOurs && isTooLate(options, order))
+          return reply({ t: "drain-reply", forecast: null, isLeaving: true });
+        reply({ t: "drain-reply", forecast: isOurs ? carryOut(options, order) : null });
       },
       "drain-report": (_peer, _message, reply) =>
         reply({ t: "drain-report-reply", report: drain.report() ?? null }),
@@ -91,6 +98,14 @@ export async function askMarks(
     const seen = reply?.head["marks"];
     return Array.isArray(seen) ? seen.filter((mark) => typeof mark === "string") : [];
   });
+}
+
+function isTooLate({ drain }: DrainDeskOptions, { isDryRun }: DrainOrder): boolean {
+  return drain.isLeaving && !isDryRun;
+}
+
+function leavesAlready(node: string): ProtocolError {
+  return new ProtocolError("conflict", { message: `${node} is leaving already` });
 }
 
 function carryOut({ drain, logger }: DrainDeskOptions, order: DrainOrder): DrainForecast {
@@ -120,6 +135,7 @@ async function ask(
   }
   if (reply.head[member] !== null) return read.object(reply.head, member);
   if (member === "report") throw noReport();
+  if (reply.head["isLeaving"] === true) throw leavesAlready(node);
   throw new ProtocolError("conflict", { message: `${node} does not run ${String(head["shard"])} any more` });
 }
 

@@ -25,17 +25,23 @@ const MARK_CHARS = 12;
 /** Largest file that is read. Bytes: NOTED_MAX marks fit twice. */
 const NOTE_BYTES_MAX = 2 * 1024 * 1024;
 
+/** Longest time that a note may tell of. Milliseconds: a day. */
+const NOTED_MS_MAX = 86_400_000;
+
 const count = z.int().min(0);
+const length = count.max(NOTED_MS_MAX);
+/** Wall-clock milliseconds that Date can show. */
+const instant = z.number().min(0).max(8.64e15);
 const noteSchema = z.object({
   v: z.literal(1),
   node: z.string(),
   /** Wall-clock milliseconds when the first close was begun. */
-  startedAtMs: z.number(),
+  startedAtMs: instant,
   /** When the last link had ended; null while links are being closed. */
-  closedAtMs: z.number().nullable(),
-  spreadMs: count,
+  closedAtMs: instant.nullable(),
+  spreadMs: length,
   /** Milliseconds from the first close to the end of the last wave's spread. */
-  endMs: count,
+  endMs: length,
   waves: count,
   /** Links at the start. */
   links: count,

@@ -61,6 +61,7 @@ export class NodeDrain implements LinkWatch {
   readonly #ordered = Promise.withResolvers<void>();
   readonly #before: ReturnReport | undefined;
   #spreadMs: number | undefined;
+  #isLeaving = false;
   /** Who has left with this process's own drain. */
   #leaving: ReturnWatch | undefined;
   #gapMs = GAP_MS_AT_FIRST;
@@ -129,8 +130,14 @@ export class NodeDrain implements LinkWatch {
     });
   }
 
-  /** Orders the node to leave: whoever runs it hears of it by `ordered`. */
+  /** Whether this node was told to leave, by whatever. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  /** Orders the node to leave, once: whoever runs it hears of it by `ordered`. */
   order(spreadMs?: number): DrainForecast {
+    this.#isLeaving = true;
     this.#spreadMs = spreadMs;
     this.#ordered.resolve();
     return this.foretell(spreadMs);
@@ -152,6 +159,7 @@ export class NodeDrain implements LinkWatch {
   /** Drains this node. Resolves when it holds neither call nor link. */
   async leave({ graceMs, isTakenOver = false, hurry }: LeaveOrder, parts: LeavingParts): Promise<void> {
     const { links, isServedMeanwhile, runtime, logger } = this.#options;
+    this.#isLeaving = true;
     this.#before?.cutShort();
     const port: PortFate = isTakenOver ? "taken-over" : this.#options.isPortQueued ? "queued" : "closed";
     const counts = await runDrain({

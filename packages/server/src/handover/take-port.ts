@@ -4,6 +4,7 @@
 // I1  From the moment it is bound the port never goes dark: who dials waits, or is answered by the process that leaves.
 // I2  A start that fails gives the port back.
 
+import { errorCodeOf } from "@moor/runtime";
 import { relayToLeaving, leavingSocketPath } from "./leaving-relay.ts";
 import { LEAVE_SIGNAL, takeOver } from "./take-over.ts";
 import { openPublicListener, type PublicListener } from "../public-listener.ts";
@@ -18,11 +19,19 @@ export async function takePort(options: NodeOptions, waitMs: number): Promise<Pu
   const socketPath = leavingSocketPath(dataDir);
   const listener = await openPublicListener(options, (exchange) => relayToLeaving(exchange, socketPath));
   try {
-    const tell = (pid: number) => void process.kill(pid, LEAVE_SIGNAL);
-    await takeOver({ dataDir, waitMs, tell, runtime, logger });
+    await takeOver({ dataDir, waitMs, tell: tellToLeave, runtime, logger });
     return listener;
   } catch (error) {
     await listener.close();
     throw error;
+  }
+}
+
+/** A process that is gone by now has left without being told. */
+export function tellToLeave(pid: number): void {
+  try {
+    process.kill(pid, LEAVE_SIGNAL);
+  } catch (error) {
+    if (errorCodeOf(error, "unknown") !== "ESRCH") throw error;
   }
 }
