@@ -45,5 +45,6 @@ export function bootstrapKnowledge(
     wasSeen: () => undefined,
     noteSeen: () => {},
     isKeyRevoked: () => false,
+    isBoxKeyReplaced: () => false,
   };
 }

@@ -35,6 +35,8 @@ export function directoryKnowledge(
     },
     noteSeen: (tunnel) => seen.note(tunnel),
     isKeyRevoked: (keyId) => replica.key(keyId)?.isRevoked ?? false,
+    // Who has seen more than this replica knows better.
+    isBoxKeyReplaced: (home, key, seenSeq) => seenSeq <= replica.seq && replica.home(home)?.boxKey !== key,
   };
   return { knowledge, seen };
 }

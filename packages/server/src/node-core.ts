@@ -43,6 +43,8 @@ export interface NodeKnowledge {
   readonly wasSeen: (tunnel: TunnelId) => boolean | undefined;
   readonly noteSeen: (tunnel: TunnelId) => void;
   readonly isKeyRevoked: (keyId: string) => boolean;
+  /** Whether this key is not a home's box key any more, for a node that saw it as such up to change `seenSeq`. */
+  readonly isBoxKeyReplaced: (home: HomeId, key: string, seenSeq: number) => boolean;
 }
 
 export interface NodeCoreOptions {
@@ -150,6 +152,7 @@ export class NodeCore {
         placements: knowledge.placements,
         entries: (entry) => this.reach.linkEntryPort(entry),
         isKeyRevoked: knowledge.isKeyRevoked,
+        isBoxKeyReplaced: knowledge.isBoxKeyReplaced,
         startRevision: startRevision ?? (() => runtime.wallMs() * MICROSECONDS_PER_MS),
         startHoldMs,
         budget,

@@ -51,6 +51,10 @@ export function homeContract(name: string, open: OpenForTest): void {
     const placementOf = (tenant: string) => replica.placement(tenant) as Placement;
     const create = async (id: string) => (await directory.createHome({ id: homeId(id) })).home.id;
     const move = (order: MoveOrder, isForced = false) => directory.moveTenant({ ...order, ...BY, isForced });
+    const enrol = async (home: HomeId, key: number) => {
+      const { code } = await directory.createEnrolment(home);
+      return directory.redeemEnrolment(code.reveal(), boxKey(key));
+    };
     /** A home whose box and app follow shards. */
     const createFollowing = async (id: string) => {
       const home = await create(id);
@@ -316,6 +320,22 @@ export function homeContract(name: string, open: OpenForTest): void {
     });
 
     describe("sightings", () => {
+      verifies(
+        "L22",
+        "the hello of a box that was replaced meanwhile says nothing of the one that took its place",
+        async () => {
+          const home = await create("anna");
+          await enrol(home, 1);
+          await directory.recordHomeSightings([{ home, app: null, hasShard: true, boxKey: boxKey(1) }]);
+          expect(replica.home(home)?.boxHasShard).toBe(true);
+          await enrol(home, 2);
+          await directory.recordHomeSightings([{ home, app: null, hasShard: true, boxKey: boxKey(1) }]);
+          expect(replica.home(home)).toMatchObject({ boxHasShard: null, boxSeenAtMs: null });
+          await directory.recordHomeSightings([{ home, app: null, hasShard: false, boxKey: boxKey(2) }]);
+          expect(replica.home(home)?.boxHasShard).toBe(false);
+        },
+      );
+
       test("hellos are noted, and what is known already is not written again", async () => {
         const home = await create("anna");
         const sightings = [

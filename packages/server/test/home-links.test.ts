@@ -166,6 +166,39 @@ describe("the box's link", () => {
     expect(stage.near.take()).toEqual([["closeLink", linkId, { kind: "revoked" }]]);
     expect(stage.status()?.presence.box).toBe("offline");
   });
+
+  test("an enrolment anew ends the fight of two boxes with it: the new one is held off by nobody", () => {
+    const stage = new HomeStage();
+    for (let link = 0; link < 4; link += 1) stage.box();
+    expect(stage.status()?.duplicateIdentity).toBeDefined();
+    stage.homes.boxKeyChanged(HOME, "box-key-2");
+    expect(stage.status()?.duplicateIdentity).toBeUndefined();
+    stage.box(stage.near, { credential: "box-key-2" });
+    stage.near.take();
+    stage.box(stage.near, { credential: "box-key-2" });
+    expect(stage.near.takeOnly("linkRefused")).toEqual([]);
+  });
+
+  verifies(
+    "L23",
+    "a box that was replaced takes nobody's place by way of an entry that has not heard of it",
+    () => {
+      const stage = new HomeStage();
+      stage.replacedKeys.add(BOX_KEY);
+      const present = stage.box(stage.near, { credential: "box-key-2", seenSeq: 10 });
+      stage.far.take();
+      stage.box(stage.far, { seenSeq: 9 });
+      expect(stage.far.take()).toEqual([["linkRefused", expect.any(String), { kind: "revoked" }]]);
+      expect(stage.near.takeOnly("closeLink")).toEqual([]);
+      expect(stage.status()?.box).toMatchObject({ entry: stage.near.entry });
+      // An entry that has seen more than this node knows better; one of an older version does not say.
+      stage.box(stage.far, { seenSeq: 11 });
+      expect(stage.near.takeOnly("closeLink")).toEqual([[present, { kind: "replaced" }]]);
+      stage.far.take();
+      stage.box(stage.far);
+      expect(stage.far.takeOnly("linkRefused")).toEqual([]);
+    },
+  );
 });
 
 describe("presence", () => {

@@ -10,6 +10,7 @@ import { FakeReplica } from "./support/fake-replica.ts";
 
 const HOUR_MS = 3_600_000;
 const PHONE = "phone" as AppInstance;
+const KEY = "k".repeat(43);
 
 function start() {
   const runtime = new VirtualRuntime(1);
@@ -41,16 +42,16 @@ function start() {
 verifies("L22", "what boxes and apps can do is written down, those within a second together", async () => {
   const { runtime, replica, batches, recorder, home } = start();
   const other = replica.addHome().id;
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   await runtime.advanceAsync(0);
-  expect(batches).toEqual([[{ home, app: null, hasShard: true }]]);
-  recorder.noteBoxHello(other, false);
+  expect(batches).toEqual([[{ home, app: null, hasShard: true, boxKey: KEY }]]);
+  recorder.noteBoxHello(other, KEY, false);
   recorder.noteAppHello(home, PHONE, true);
   recorder.noteAppHello(home, PHONE, false);
   await runtime.advanceAsync(1_000);
   expect(batches.slice(1)).toEqual([
     [
-      { home: other, app: null, hasShard: false },
+      { home: other, app: null, hasShard: false, boxKey: KEY },
       { home, app: PHONE, hasShard: false },
     ],
   ]);
@@ -59,7 +60,7 @@ verifies("L22", "what boxes and apps can do is written down, those within a seco
 test("a fleet that redials writes nothing for an hour, unless it changed", async () => {
   const { runtime, batches, recorder, home } = start();
   const hello = async (hasShard: boolean) => {
-    recorder.noteBoxHello(home, hasShard);
+    recorder.noteBoxHello(home, KEY, hasShard);
     recorder.noteAppHello(home, PHONE, hasShard);
     await runtime.advanceAsync(2_000);
     return batches.flat().length;
@@ -78,46 +79,46 @@ test("the last hello is the one that stays, also when it says what was known bef
     await runtime.advanceAsync(3_000);
     return [replica.home(home)?.boxHasShard, replica.homeApps(home)[0]?.hasShard];
   };
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   recorder.noteAppHello(home, PHONE, true);
   expect(await settled()).toEqual([true, true]);
   // Held, and corrected before it is written.
   state.isDown = true;
-  recorder.noteBoxHello(home, false);
+  recorder.noteBoxHello(home, KEY, false);
   recorder.noteAppHello(home, PHONE, false);
   await runtime.advanceAsync(1_000);
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   recorder.noteAppHello(home, PHONE, true);
   state.isDown = false;
   expect(await settled()).toEqual([true, true]);
   // Being written, and corrected meanwhile.
   state.isSlow = true;
-  recorder.noteBoxHello(home, false);
+  recorder.noteBoxHello(home, KEY, false);
   await runtime.advanceAsync(50);
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   expect((await settled())[0]).toBe(true);
 });
 
 test("what the directory does not take is held until it does, the newest word of each", async () => {
   const { runtime, batches, state, recorder, home } = start();
   state.isDown = true;
-  recorder.noteBoxHello(home, false);
+  recorder.noteBoxHello(home, KEY, false);
   await runtime.advanceAsync(5_000);
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   state.isDown = false;
   await runtime.advanceAsync(2_000);
-  expect(batches).toEqual([[{ home, app: null, hasShard: true }]]);
+  expect(batches).toEqual([[{ home, app: null, hasShard: true, boxKey: KEY }]]);
 });
 
 test("a word said during a write that fails is newer than what that write held", async () => {
   const { runtime, batches, state, recorder, home } = start();
   [state.isDown, state.isSlow] = [true, true];
-  recorder.noteBoxHello(home, false);
+  recorder.noteBoxHello(home, KEY, false);
   await runtime.advanceAsync(50);
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   state.isDown = false;
   await runtime.advanceAsync(5_000);
-  expect(batches).toEqual([[{ home, app: null, hasShard: true }]]);
+  expect(batches).toEqual([[{ home, app: null, hasShard: true, boxKey: KEY }]]);
 });
 
 test("a batch has at most 500 hellos, and the rest follows", async () => {
@@ -129,14 +130,14 @@ test("a batch has at most 500 hellos, and the rest follows", async () => {
 
 test("a hello of a home that is not known is nobody's", async () => {
   const { runtime, batches, recorder } = start();
-  recorder.noteBoxHello("nobody" as HomeId, true);
+  recorder.noteBoxHello("nobody" as HomeId, KEY, true);
   await runtime.advanceAsync(5_000);
   expect(batches).toEqual([]);
 });
 
 test("closing writes what is held", async () => {
   const { batches, recorder, home, runtime } = start();
-  recorder.noteBoxHello(home, true);
+  recorder.noteBoxHello(home, KEY, true);
   await runtime.advanceAsync(0);
   recorder.noteAppHello(home, PHONE, true);
   await recorder.close();

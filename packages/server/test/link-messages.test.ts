@@ -109,6 +109,7 @@ describe("to a shard", () => {
     app: undefined,
     isFollowing: true,
     credential: "key",
+    seenSeq: 42,
     generation: 2_000_000_000_000_007,
     placement: { ...PLACEMENT, tokenKey: "tk_1", tokenFormat: 1 },
   };

@@ -225,6 +225,25 @@ test("a token that is revoked ends its links at once, a box key that is replaced
   expect(other.end).toBe("4401");
 });
 
+verifies(
+  "L28",
+  "a box key that is replaced between its proof and its owner's word brings nobody online",
+  () => {
+    const entry = new EntryLinks();
+    entry.addHome("h1");
+    const shard = entry.shard("s1");
+    shard.isSilent = true;
+    const box = entry.box("h1");
+    const [asked] = shard.registered;
+    if (asked === undefined) throw new Error("the owner was not asked");
+    expect(box.end).toBe("open");
+    entry.addHome("h1"); // another box is enrolled
+    entry.table.homeChanged("h1" as HomeId);
+    shard.accept(asked);
+    expect([box.end, box.isOnline, box.helloOk]).toEqual(["4401", false, undefined]);
+  },
+);
+
 test("a token revoked between its hello and its owner's word brings nobody online", () => {
   const entry = new EntryLinks();
   entry.addHome("h1");

@@ -46,6 +46,8 @@ export interface HomeSighting {
   readonly app: string | null;
   /** Whether the hello listed `shard`. */
   readonly hasShard: boolean;
+  /** What the box proved itself with: that of a box which was replaced meanwhile is not noted. Absent: whichever box. */
+  readonly boxKey?: string | undefined;
 }
 
 /** Why a home may not leave the default shard. Spec L22. */

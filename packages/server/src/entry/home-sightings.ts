@@ -40,13 +40,13 @@ export class HomeSightings {
     });
   }
 
-  /** A box that proved its key said hello. */
-  noteBoxHello(home: HomeId, hasShard: boolean): void {
+  /** A box that proved this key said hello. */
+  noteBoxHello(home: HomeId, boxKey: string, hasShard: boolean): void {
     const known = this.#options.replica.home(home);
     if (known === undefined) return;
     const { boxHasShard, boxSeenAtMs } = known;
     const isKnown = boxHasShard === hasShard && this.#isFresh(boxSeenAtMs);
-    this.#note(home, { home, app: null, hasShard }, isKnown);
+    this.#note(home, { home, app: null, hasShard, boxKey }, isKnown);
   }
 
   /** An app whose token is good said hello. */

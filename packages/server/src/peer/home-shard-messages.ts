@@ -61,6 +61,7 @@ function readLink({ head }: PeerMessage, entry: EntryId): RegisteredLink {
     app,
     isFollowing: read.flag(head, "isFollowing"),
     credential: read.text(head, "credential"),
+    seenSeq: read.optionalNumber(head, "seenSeq"),
     generation: readGeneration(read.optionalNumber(head, "generation")),
     placement: read.placement(head),
   };

@@ -38,6 +38,8 @@ export interface RegisteredLink {
   readonly isFollowing: boolean;
   /** What it was verified with: a box's public key (raw, base64url), or the id of an app's token. Up to 64 characters. */
   readonly credential: string;
+  /** Number of the newest change of the directory that its entry knew then; undefined from one that does not say. */
+  readonly seenSeq?: number | undefined;
   /** Generation it was given before, when a box's link is registered again (I5, moves); undefined for a new link and for apps. */
   readonly generation: number | undefined;
   /** The placement the sender goes by. */

@@ -43,7 +43,7 @@ export class RemoteHomeShard implements HomeShardPort {
   }
 
   registerLink(link: RegisteredLink): void {
-    const { linkId, home, role, app, isFollowing, credential, generation, placement } = link;
+    const { linkId, home, role, app, isFollowing, credential, seenSeq, generation, placement } = link;
     const fields = {
       home,
       link: linkId,
@@ -51,6 +51,7 @@ export class RemoteHomeShard implements HomeShardPort {
       ...(app === undefined ? {} : { app }),
       isFollowing,
       credential,
+      ...(seenSeq === undefined ? {} : { seenSeq }),
       ...(generation === undefined ? {} : { generation }),
       placement: encodePlacement(placement),
     };

@@ -177,6 +177,7 @@ export class EntryLinks {
       },
       hosts: this.hosts,
       identities: {
+        seq: 7,
         boxKey: (home) =>
           this.boxes.get(home)?.raw ?? (this.homes.has(home) || this.placements.has(home) ? null : undefined),
         token: (text, kind) => {
@@ -194,7 +195,7 @@ export class EntryLinks {
         shard: (id) => (this.shardStates.has(id) ? this.record(id) : undefined),
       },
       sightings: {
-        noteBoxHello: (home, hasShard) => void this.sightings.push(`${home}/box ${hasShard}`),
+        noteBoxHello: (home, _key, hasShard) => void this.sightings.push(`${home}/box ${hasShard}`),
         noteAppHello: (home, app, hasShard) => void this.sightings.push(`${home}/${app} ${hasShard}`),
       },
       signer: createHelloSigner(() => ({

@@ -101,6 +101,9 @@ export class HomeStage {
   readonly far = new RecordingEntry("e2");
   readonly gone = new Set<EntryId>();
   readonly revoked = new Set<string>();
+  /** Keys that were a box's until change `seq`, as the shard's node knows. */
+  readonly replacedKeys = new Set<string>();
+  readonly seq = 10;
   readonly linkedElsewhere: LinkedClient[] = [];
   readonly homes: HomeTable;
   #count = 0;
@@ -114,6 +117,7 @@ export class HomeStage {
       entries: (id) =>
         this.gone.has(id) ? undefined : [this.near, this.far].find(({ entry }) => entry === id),
       isKeyRevoked: (keyId) => this.revoked.has(keyId),
+      isBoxKeyReplaced: (_home, key, seenSeq) => this.replacedKeys.has(key) && seenSeq <= this.seq,
       startRevision: () => options.startRevision ?? 0,
       startHoldMs: options.startHoldMs ?? 15_000,
       budget: this.budget,

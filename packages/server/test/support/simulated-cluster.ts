@@ -230,6 +230,7 @@ function replicaKnowledge(replica: LaggingReplica, truth: FakeReplica): NodeKnow
     wasSeen: (tunnel) => replica.tunnel(tunnel)?.isSeen,
     noteSeen: (tunnel) => truth.markSeen(tunnel),
     isKeyRevoked: (keyId) => replica.key(keyId)?.isRevoked ?? false,
+    isBoxKeyReplaced: () => false,
   };
 }
 

@@ -239,6 +239,7 @@ export class SimulatedLinks {
       metrics: NO_METRICS,
       hosts,
       identities: {
+        seq: 0,
         boxKey: (home) => replica.home(home)?.boxKey,
         token: (text, kind) => {
           const key = replica.keyByHash(createHash("sha256").update(text).digest());

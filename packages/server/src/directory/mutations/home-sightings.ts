@@ -4,6 +4,7 @@
 // I1  What is noted within SIGHTING_FRESH_MS and says the same is not written again, whichever node asks.
 // I2  What blocks a move is never dropped to make room: only apps that block nothing, and those not seen for APP_SEEN_MS.
 // I3  A home's apps are bounded all the same: where HOME_APPS_MAX block, one more is not noted, and blocks nothing more.
+// I4  A box's hello that arrives after another box was enrolled says nothing of that one, and is dropped.
 
 import { integerAt, textAt } from "../columns.ts";
 import type { Ledger } from "../ledger.ts";
@@ -29,6 +30,7 @@ export interface RecordHomeSightings {
     /** Null for the box. */
     readonly app: string | null;
     readonly hasShard: boolean;
+    readonly boxKey?: string | undefined;
   }[];
 }
 
@@ -40,13 +42,13 @@ export const recordHomeSightings: MutationFunction<RecordHomeSightings> = functi
 ): MutationSteps {
   const ids = [...new Set(sightings.map(({ home }) => home))];
   const homes = new Map(
-    (yield* all(queriesIn("select id, box_has_shard, box_seen_at_ms from homes where id", ids))).map(
+    (yield* all(queriesIn("select id, box_key, box_has_shard, box_seen_at_ms from homes where id", ids))).map(
       (row) => [textAt(row, "id"), row],
     ),
   );
   const known = sightings.filter(({ home }) => homes.has(home));
   yield* noteBoxes(
-    known.filter(({ app }) => app === null),
+    known.filter((each) => each.app === null && isOfPresentBox(each, homes.get(each.home))),
     homes,
     ledger,
   );
@@ -74,6 +76,11 @@ function* noteBoxes(
     );
     for (const home of due) ledger.change("home", home);
   }
+}
+
+/** Whether no other box was enrolled since (I4). */
+function isOfPresentBox({ boxKey }: Sighting, row: Row | undefined): boolean {
+  return boxKey === undefined || row?.["box_key"] === boxKey;
 }
 
 function* noteApps(apps: readonly Sighting[], ledger: Ledger): Steps<void> {

@@ -24,6 +24,8 @@ export interface KnownToken {
 
 /** Who is who among boxes and apps: from the replica. */
 export interface LinkIdentities {
+  /** Number of the newest change of the directory that these show. */
+  readonly seq: number;
   /** The raw key of a home's box, base64url; null before a box is enrolled; undefined for a home nobody knows. */
   boxKey(home: HomeId): string | null | undefined;
   /** The home and id of a token's text; undefined for a text that is none, of no home, or revoked (L7). */

@@ -121,7 +121,7 @@ export class LinkTable implements SessionOwner, LinkEntry {
     const { home, app, isFollowing, generation } = link;
     this.#byHome.add(home, session);
     this.#countOnline(session, 1);
-    if (app === undefined) sightings.noteBoxHello(home, isFollowing);
+    if (app === undefined) sightings.noteBoxHello(home, link.credential, isFollowing);
     else sightings.noteAppHello(home, app, isFollowing);
     watch.linkVerified(app === undefined ? { home, role } : { home, role, app });
     logger.info("link-online", {
@@ -161,7 +161,7 @@ export class LinkTable implements SessionOwner, LinkEntry {
 
   /** Registers a link with its home's owner, as it is known now; false while that is out of reach. */
   register(session: LinkSession, link: VerifiedLink): boolean {
-    const { placements, shardPort, entry } = this.context;
+    const { placements, shardPort, entry, identities } = this.context;
     const { linkId, role } = session;
     const { home, app, isFollowing, credential, generation } = link;
     const placement = placements.best(home);
@@ -174,7 +174,8 @@ export class LinkTable implements SessionOwner, LinkEntry {
     link.port = port;
     if (placement === undefined || port === undefined) return false;
     link.registeredBy = placement.revision;
-    port.registerLink({ linkId, entry, home, role, app, isFollowing, credential, generation, placement });
+    const who = { linkId, entry, home, role, app, isFollowing, credential, seenSeq: identities.seq };
+    port.registerLink({ ...who, generation, placement });
     return true;
   }
 

@@ -15,8 +15,11 @@ import type { HomePlacements, LinkIdentities } from "./link-context.ts";
 const HASH_KEY_BYTES = 32;
 
 /** Boxes and tokens as the replica shows them. */
-export function replicaIdentities(replica: Pick<Replica, "home" | "keyByHash">): LinkIdentities {
+export function replicaIdentities(replica: Pick<Replica, "seq" | "home" | "keyByHash">): LinkIdentities {
   return {
+    get seq() {
+      return replica.seq;
+    },
     boxKey: (home) => replica.home(home)?.boxKey,
     token: (text, kind) => {
       const token = parseHomeToken(text);

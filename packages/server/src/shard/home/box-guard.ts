@@ -37,6 +37,12 @@ export class BoxGuard {
     return waitMs;
   }
 
+  /** Another box was enrolled: those that fought are none of the home's any more, or the only one. */
+  forget(): void {
+    this.#replacedAtMs = [];
+    this.#staysUntilMs = Number.NEGATIVE_INFINITY;
+  }
+
   /** What to show; undefined while nobody is held off. */
   status(nowMs: number): DuplicateIdentity | undefined {
     const remainingMs = Math.ceil(this.#staysUntilMs - nowMs);

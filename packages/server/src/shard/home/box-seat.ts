@@ -56,6 +56,11 @@ export class BoxSeat {
     return { kind: "taken", box, replaced: incumbent, isFight };
   }
 
+  /** The home has another box: what the one before fought for is over. */
+  identityReplaced(): void {
+    this.#guard.forget();
+  }
+
   /** Set while newcomers are held off. */
   duplicate(nowMs: number): DuplicateIdentity | undefined {
     return this.#guard.status(nowMs);

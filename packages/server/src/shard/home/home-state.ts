@@ -156,6 +156,7 @@ export class HomeState {
     const box = this.#links.box;
     if (box === undefined || box.link.credential === key) return;
     this.#links.letGo(box, { kind: "revoked" });
+    this.#seat.identityReplaced();
     this.#boxLeft(0);
   }
 

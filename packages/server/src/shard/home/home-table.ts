@@ -38,6 +38,8 @@ export interface HomeTableOptions {
   readonly entries: LinkEntryLookup;
   /** Whether this node knows that a token was revoked: the entry of an app may not have heard of it yet. */
   readonly isKeyRevoked: (keyId: string) => boolean;
+  /** The same of a box's key, where this node knows as much as the entry, or more. */
+  readonly isBoxKeyReplaced: (home: HomeId, key: string, seenSeq: number) => boolean;
   /** Directory time at which this process registered, in microseconds: generations are above it. Spec L23. */
   readonly startRevision: () => number;
   /** How long boxes are waited for after the start of this process: longer than PRESENCE_HOLD_MS after a drain. Milliseconds. */
@@ -83,11 +85,11 @@ export class HomeTable implements HomeShardPort {
   }
 
   registerLink(link: RegisteredLink): void {
-    const { entries, isKeyRevoked, linkWatch, self } = this.#options;
+    const { entries, linkWatch, self } = this.#options;
     const { home, linkId, role, app } = link;
     const state = this.#stateFor(home, link.placement);
     if (state === undefined) return entries(link.entry)?.linkRefused(linkId, this.#notOwner(home), this);
-    if (role === "app" && isKeyRevoked(link.credential)) {
+    if (this.#isRevoked(link)) {
       return entries(link.entry)?.linkRefused(linkId, { kind: "revoked" }, this);
     }
     const isNew = state.register(link, this.#revisionOf(home, link.placement));
@@ -245,6 +247,13 @@ export class HomeTable implements HomeShardPort {
       this.#forgottenAtMs,
     );
     return { sinceMs, boxExpectedUntilMs };
+  }
+
+  /** What a link was verified with may count no more: its entry's view of the directory may be older than this node's. */
+  #isRevoked({ home, role, credential, seenSeq }: RegisteredLink): boolean {
+    const { isKeyRevoked, isBoxKeyReplaced } = this.#options;
+    if (role === "app") return isKeyRevoked(credential);
+    return seenSeq !== undefined && isBoxKeyReplaced(home, credential, seenSeq);
   }
 
   #revisionOf(home: HomeId, senders: KnownPlacement): number {
