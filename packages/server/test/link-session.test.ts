@@ -236,7 +236,7 @@ verifies(
     const box = entry.box("h1");
     const [asked] = shard.registered;
     if (asked === undefined) throw new Error("the owner was not asked");
-    expect(box.end).toBe("open");
+    expect([box.end, asked.seenSeq]).toEqual(["open", 7]);
     entry.addHome("h1"); // another box is enrolled
     entry.table.homeChanged("h1" as HomeId);
     shard.accept(asked);
