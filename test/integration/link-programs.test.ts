@@ -264,6 +264,9 @@ test("moor box enroll posts code and public key, and keeps the service's keys", 
   expect(await readFile(at("new.keys"), "utf8")).toBe(`${service.key.publicKey}\n`);
   expect((await stat(at("new.pem"))).mode & 0o777).toBe(0o600);
 
+  const inArguments = await runMoor([...args, ...files, "--code", "ABCD-12345678-12345678"]);
+  expect(inArguments).toMatchObject({ code: 2, stdout: "" });
+
   const again = runMoor([...args, ...files]);
   (await service.requests.take()).answer(401, {}, "{}");
   expect(await again).toMatchObject({ code: 1, stdout: "" });

@@ -1,14 +1,15 @@
 // `moor box enroll`: gives a box its identity and the service the box's public key, against a code that an operator printed.
 //
 // Spec: L28; `POST /v1/enroll`.
-// I1  The private key never leaves its file. I2  The code is not printed, and need not be in the command line.
+// I1  The private key never leaves its file. I2  The code is not printed, and never in the command line, which others on
+//     the machine can read.
 // I3  A service key file that is there already keeps its keys: what comes back is added.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { OneShotAnswer } from "@moor/client";
 import { LINK_PATH, LINK_TROUBLE, parseHomeId, parseNonce } from "@moor/protocol";
-import { ConfigError, createNodeRuntime, errorCodeOf } from "@moor/runtime";
-import { type Command, Option } from "commander";
+import { ConfigError, createNodeRuntime, errorCodeOf, Secret } from "@moor/runtime";
+import type { Command } from "commander";
 import { RefusedError, UnreachableError } from "../exit-code.ts";
 import {
   assertFolder,
@@ -23,8 +24,7 @@ import { printAnswer, printJson } from "../output.ts";
 
 interface EnrollFlags {
   readonly endpoint: string;
-  readonly code?: string;
-  readonly codeFile?: string;
+  readonly codeFile: string;
   readonly identity: string;
   readonly serviceKey: string;
   readonly caFile?: string;
@@ -41,7 +41,7 @@ const DEADLINE_MS = 30_000;
 
 const EXAMPLES = `
 Example:
-  moor box enroll --endpoint wss://cloud.example --code-file - --identity box.pem --service-key service.keys
+  moor box enroll --endpoint wss://cloud.example --identity box.pem --service-key service.keys
   (the operator gets the code from: moor home enroll HOME)
 `;
 
@@ -51,10 +51,7 @@ export function registerBoxEnrollCommand(box: Command): void {
     .command("enroll")
     .description("register this box's public key with the service, against a code")
     .requiredOption("--endpoint <url>", "wss://HOST[:PORT] or https://… of the service")
-    .addOption(
-      new Option("--code <code>", "the code, as `moor home enroll` printed it").conflicts("codeFile"),
-    )
-    .option("--code-file <file>", "a file with the code; - for stdin")
+    .option("--code-file <file>", "a file with the code; - for stdin, where it is asked for", "-")
     .requiredOption("--identity <file>", "Ed25519 private key, PKCS#8 PEM; made if there is none")
     .requiredOption("--service-key <file>", "where the service's keys are kept")
     .option("--ca-file <file>", "PEM certificates to trust instead of the system's")
@@ -66,9 +63,9 @@ export function registerBoxEnrollCommand(box: Command): void {
 async function enroll(flags: EnrollFlags): Promise<void> {
   const { createNodeOneShotHttp, oneShotUrl, parseLinkEndpoint } = await import("@moor/client");
   const endpoint = parseLinkEndpoint("--endpoint", flags.endpoint);
-  const code = readCode(flags);
   assertFolder("--service-key", flags.serviceKey);
   const { identity } = findIdentity("--identity", flags.identity);
+  const code = (await readCode(flags.codeFile)).reveal();
   const http = createNodeOneShotHttp(createNodeRuntime(), trustOf(flags.caFile));
   const answer = await http.request({
     url: oneShotUrl(endpoint, endpoint.base, LINK_PATH.enroll),
@@ -88,12 +85,15 @@ async function enroll(flags: EnrollFlags): Promise<void> {
   );
 }
 
-function readCode({ code, codeFile }: EnrollFlags): string {
-  const text = codeFile === undefined ? code?.trim() : readSecret("--code-file", codeFile).reveal();
-  if (text === undefined || text === "") {
-    throw new ConfigError("--code", "nothing", "the code, or --code-file FILE (- for stdin)");
+async function readCode(file: string): Promise<Secret> {
+  if (file !== "-" || !process.stdin.isTTY) return readSecret("--code-file", file);
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return new Secret(await lines.question(`Code, as ${commandName()} home enroll printed it: `));
+  } finally {
+    lines.close();
   }
-  return text;
 }
 
 function readAnswer(answer: OneShotAnswer): Enrolled {

@@ -2,9 +2,16 @@
 //
 // Spec: L10, L28, L29.
 // I1  A configured key is never displaced (L29). I2  Only a hello_ok that has verified teaches a key.
-// I3  At most LEARNED_KEYS_MAX learned keys, the newest first.
+// I3  At most LEARNED_KEYS_MAX learned keys, the newest first, then the one that signs: it is not pushed out by next keys
+//     that come to nothing.
 
-import { decodeBase64url, parseNonce, serviceKeyId, type HelloOkFrame } from "@moor/protocol";
+import {
+  decodeBase64url,
+  encodeBase64url,
+  parseNonce,
+  serviceKeyId,
+  type HelloOkFrame,
+} from "@moor/protocol";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { ConfigError } from "@moor/runtime/portable";
 
@@ -39,7 +46,8 @@ export class ServiceKeys {
   recall(keys: readonly string[]): void {
     const ids = new Map<string, RawKey>();
     const learned: string[] = [];
-    for (const key of keys.slice(0, LEARNED_KEYS_MAX)) {
+    for (const key of keys) {
+      if (learned.length === LEARNED_KEYS_MAX) break;
       const raw = rawKey(key);
       const id = raw && serviceKeyId(sha256(raw));
       if (raw === undefined || id === undefined || this.#configured.has(id) || ids.has(id)) continue;
@@ -56,8 +64,11 @@ export class ServiceKeys {
   }
 
   /** Takes what a verified hello_ok announces. */
-  learn({ next_key: nextKey }: HelloOkFrame): void {
-    if (nextKey !== undefined) this.recall([nextKey, ...this.#learned.filter((key) => key !== nextKey)]);
+  learn({ key: signer, next_key: nextKey }: HelloOkFrame): void {
+    if (nextKey === undefined) return;
+    const raw = this.#learnedById.get(signer);
+    const signing = this.#learned.filter((key) => raw !== undefined && key === encodeBase64url(raw));
+    this.recall([nextKey, ...signing, ...this.#learned]);
   }
 }
 

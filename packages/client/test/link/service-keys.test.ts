@@ -1,7 +1,7 @@
 // Which keys a client trusts (L28, L29).
 
 import { createHash } from "node:crypto";
-import { serviceKeyId, type HelloOkFrame } from "@moor/protocol";
+import { serviceKeyId, type HelloOkFrame, type ServiceKeyId } from "@moor/protocol";
 import { ConfigError } from "@moor/runtime";
 import { makeServiceKey, verifies } from "@moor/testkit";
 import { expect } from "vitest";
@@ -50,6 +50,22 @@ verifies("L29", "a configured key is not learned, and a hello_ok without a next 
   keys.learn(announcing(next.publicKey));
   expect(keys.learned).toEqual([next.publicKey]);
 });
+
+verifies(
+  "L29",
+  "a learned key that signs stays, however many next keys come to nothing while it does",
+  () => {
+    const signing = makeServiceKey();
+    const keys = new ServiceKeys("--service-key", [makeServiceKey().publicKey]);
+    keys.learn(announcing(signing.publicKey));
+    const others = Array.from({ length: 9 }, makeServiceKey);
+    for (const { publicKey } of others)
+      keys.learn({ ...announcing(publicKey), key: signing.id as ServiceKeyId });
+    expect(keys.find(signing.id)).toBeDefined();
+    expect(keys.find(others.at(-1)?.id ?? "")).toBeDefined();
+    expect(keys.learned.length).toBe(4);
+  },
+);
 
 verifies("L13", "what a record holds in place of keys is left out", () => {
   const key = makeServiceKey();
