@@ -80,6 +80,7 @@ verifies(
     await vi.waitFor(() => expect(orders.length).toBe(1));
     for (let more = 0; more < 3; more += 1) process.emit("SIGUSR2", "SIGUSR2");
     expect([orders[0]?.hurry?.aborted, exits]).toEqual([false, []]);
+    vi.useFakeTimers();
     process.emit("SIGTERM", "SIGTERM");
     expect(orders[0]?.hurry?.aborted).toBe(true);
     closed.resolve();

@@ -56,12 +56,16 @@ test.each([
   [["box", "--endpoint", "wss://cloud.example"], "--home: got nothing"],
   [["box", "--endpoint", "wss://cloud.example", "--hme", "x"], "Did you mean --home?"],
   [
+    ["box", "enroll", "--endpoint", "wss://a.b", "--identity", "x", "--service-key", "y", "--code", "ABCD"],
+    "unknown option '--code'",
+  ],
+  [
     ["box", "enroll", "--endpoint", "wss://cloud.example"],
     "required option '--identity <file>' not specified",
   ],
   [
     ["box", "enroll", "--endpoint", "wss://a.b", "--identity", "/nowhere/x", "--service-key", "/nowhere/y"],
-    "--code: got nothing, expected the code, or --code-file FILE",
+    '--service-key: got "/nowhere/y" in a folder that does not exist',
   ],
   [
     ["app", "snd", "--endpoint", "wss://a.b", "--token-file", "x"],
