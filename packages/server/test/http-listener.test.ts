@@ -119,6 +119,20 @@ test("a peer that is told 400 and does not go is cut after 2 s", async () => {
   expect(runtime.pendingCount).toBe(0);
 });
 
+test("a peer that does not end its TLS handshake is cut", async () => {
+  const dir = await createTempDir("listener");
+  opened.push({ close: () => dir.remove() });
+  const runtime = new VirtualRuntime(1);
+  const tls = new ClusterFiles(dir.path).node("n1");
+  const listener = await open(() => {}, { runtime, tls, tlsHandshakeMs: 20 });
+  const followed = runtime.pendingCount;
+  const { closed, received } = dial(listener);
+  await until(() => runtime.pendingCount > followed, "the handshake to be given up");
+  runtime.advance(2_000);
+  await within(closed, "the connection to end");
+  expect(received()).toBe("");
+});
+
 test("bytes that are no HTTP, in the midst of a stream, do not become part of it", async () => {
   const listener = await open((exchange) => {
     exchange.startStream(200, NO_HEADERS);

@@ -67,6 +67,8 @@ export interface HttpListenerOptions {
   readonly upgrades?: UpgradeHandler;
   /** How long an answer may wait for its peer to read on. Milliseconds, default READ_STALL_MS. */
   readonly readStallMs?: number;
+  /** How long a peer has for its TLS handshake. Milliseconds, default TLS_HANDSHAKE_MS. */
+  readonly tlsHandshakeMs?: number;
 }
 
 export interface HttpListener {
@@ -161,10 +163,10 @@ function createListenerServer(
   serverOptions: ServerOptions,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): { readonly server: Server; readonly follow: () => () => void } {
-  const { tls } = options;
+  const { tls, tlsHandshakeMs = TLS_HANDSHAKE_MS } = options;
   if (tls === undefined) return { server: createServer(serverOptions, serve), follow: () => () => {} };
   const pair = readListenerCertificate(tls, "public.tls");
-  const tlsOptions = { ...pair, ALPNProtocols: ["http/1.1"], handshakeTimeout: TLS_HANDSHAKE_MS };
+  const tlsOptions = { ...pair, ALPNProtocols: ["http/1.1"], handshakeTimeout: tlsHandshakeMs };
   const server = createTlsServer({ ...serverOptions, ...tlsOptions }, serve);
   return { server, follow: () => followCertificate(server, tls, options) };
 }
@@ -204,8 +206,9 @@ async function run(options: HttpListenerOptions, exchange: NodeExchange): Promis
 }
 
 /**
- * Bytes that are no HTTP, or that stopped coming. A body that turns bad is refused through its own exchange; behind an
- * exchange that waits for its answer only the connection can end (I2); else the envelope is written by hand.
+ * Bytes that are no HTTP, or that stopped coming; a TLS handshake too, which nobody else ends. A body that turns bad is
+ * refused through its own exchange; behind an exchange that waits for its answer only the connection can end (I2); else the
+ * envelope is written by hand.
  */
 function answerMalformed(socket: Duplex, exchange: NodeExchange | undefined, runtime: Runtime): void {
   const error = new ProtocolError("invalid_request", { message: "malformed HTTP request" });
