@@ -31,10 +31,10 @@ export function createStorageRecordStore(
   };
 }
 
-/** Even to look at `localStorage` throws where it is forbidden. */
+/** Even to look at `localStorage` throws where it is forbidden; some web views have null in its place. */
 function platformStorage(): DomStorage | undefined {
   try {
-    return (globalThis as unknown as { readonly localStorage?: DomStorage }).localStorage;
+    return (globalThis as unknown as { readonly localStorage?: DomStorage | null }).localStorage ?? undefined;
   } catch {
     return undefined;
   }

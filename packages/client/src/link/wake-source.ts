@@ -11,13 +11,13 @@ export interface WakeSource {
   watch(onWake: (kind: WakeKind) => void): () => void;
 }
 
-/** The part of the DOM's event targets that is used. */
+/** The part of the DOM's event targets that is used. Node's global object has none of it, and React Native's window neither. */
 interface Events {
-  addEventListener(name: string, run: () => void): void;
-  removeEventListener(name: string, run: () => void): void;
+  addEventListener?(name: string, run: () => void): void;
+  removeEventListener?(name: string, run: () => void): void;
 }
 
-/** A page that is shown, resumed or online again. Workers hear of the network alone. */
+/** A page that is shown, resumed or online again. Workers hear of the network alone, and what is neither of nothing. */
 export function createWakeSourceOfPage(): WakeSource {
   const { window, document } = globalThis as unknown as {
     readonly window?: Events;
@@ -38,9 +38,9 @@ export function createWakeSourceOfPage(): WakeSource {
         [window, "pageshow", shown],
         [network, "online", online],
       ];
-      for (const [target, name, run] of watched) target?.addEventListener(name, run);
+      for (const [target, name, run] of watched) target?.addEventListener?.(name, run);
       return () => {
-        for (const [target, name, run] of watched) target?.removeEventListener(name, run);
+        for (const [target, name, run] of watched) target?.removeEventListener?.(name, run);
       };
     },
   };

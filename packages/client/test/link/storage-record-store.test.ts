@@ -2,7 +2,7 @@
 
 import { createStorageRecordStore, LINK_RECORD_KEY } from "@moor/client/app";
 import { verifies } from "@moor/testkit";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 function fakeStorage(fault?: "forbidden" | "full") {
   const items = new Map<string, string>();
@@ -48,4 +48,12 @@ test("without a localStorage the record is kept in memory", async () => {
   expect(await store.load()).toBe("x");
   await store.setAside();
   expect(await store.load()).toBeUndefined();
+});
+
+verifies("L12", "a web view whose localStorage is null keeps the record in memory", async () => {
+  vi.stubGlobal("localStorage", null);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const store = createStorageRecordStore();
+  await store.save('{"v":1}');
+  expect(await store.load()).toBe('{"v":1}');
 });
