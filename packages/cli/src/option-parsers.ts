@@ -116,11 +116,11 @@ export function rateOption(option: string): (text: string) => number {
   };
 }
 
-/** A key id. Not repeated either. */
-export function keyIdOption(option: string): (text: string) => string {
+/** A key id, as `shownBy` shows it. Not repeated either. */
+export function keyIdOption(option: string, shownBy = "moor key list"): (text: string) => string {
   return (text) => {
     if (/^key_[0-9a-f]{24}$/.test(text)) return text;
-    const expected = "key_ and 24 hexadecimal digits, as `moor key list` shows it";
+    const expected = `key_ and 24 hexadecimal digits, as \`${shownBy}\` shows it`;
     throw new ConfigError(option, `a text of ${text.length} characters`, expected);
   };
 }

@@ -52,6 +52,8 @@ test.each([
   [["where", "Notes"], "TENANT: got a text of 5 characters, expected tunnel_ and 32 characters"],
   [["token-key", "retire", "x"], 'ID: got "x", expected tk_ and hexadecimal digits'],
   [["corrections", "maybe"], "unknown command 'maybe'"],
+  [["box", "enrol"], "moor box: got a word that is no verb, expected enroll"],
+  [["home", "token", "revoke", "x"], "as `moor home token list` shows it"],
   [["box"], "--endpoint: got nothing, expected wss://"],
   [["box", "--endpoint", "wss://cloud.example"], "--home: got nothing"],
   [["box", "--endpoint", "wss://cloud.example", "--hme", "x"], "Did you mean --home?"],

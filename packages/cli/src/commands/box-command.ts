@@ -79,7 +79,13 @@ export function registerBoxCommand(program: Command): void {
       new Option("--log-level <level>", "least severe log line").choices([...LOG_LEVELS]).default("info"),
     )
     .addHelpText("after", EXAMPLES)
-    .action((flags: GivenFlags) => runBox(withAll(flags)));
+    // Not commander's own check, which speaks of too many arguments where a verb was mistyped.
+    .allowExcessArguments()
+    .action((flags: GivenFlags, { args }: Command) => {
+      if (args.length > 0)
+        throw new ConfigError("moor box", "a word that is no verb", "enroll, or options alone");
+      return runBox(withAll(flags));
+    });
   registerBoxEnrollCommand(box);
 }
 

@@ -99,7 +99,11 @@ function registerRevoke(token: Command): void {
   const revoke = token
     .command("revoke")
     .description("revoke a token, for good; links made with it end")
-    .argument("<id>", "id of the token, as `moor home token list` shows it", keyIdOption("ID"))
+    .argument(
+      "<id>",
+      "id of the token, as `moor home token list` shows it",
+      keyIdOption("ID", "moor home token list"),
+    )
     .option("--dry-run", "only say what would go")
     .option("--json", "print one JSON object");
   addOperatorOptions(revoke)

@@ -120,7 +120,7 @@ export function commandData({ id, ttlMs, data }: OnceRequest): string {
   if (parseCommandId(id) === undefined) throw new RangeError("id: 1–64 characters of 0–9, A–Z, a–z, _ and -");
   if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) throw new RangeError("ttlMs: a whole number from 0");
   const text = jsonTextOf(data);
-  if (utf8ByteCount(text) > LINK_DATA_BYTES_MAX) throw new RangeError("data: more than 64 KiB");
+  if (utf8ByteCount(text) > LINK_DATA_BYTES_MAX) throw new RangeError("data: at most 64 KiB");
   return text;
 }
 
