@@ -138,6 +138,23 @@ test("when everybody is back the report is logged at once, and only once", async
   expect(runtime.pendingCount).toBe(0);
 });
 
+verifies(
+  "L24",
+  "a process whose port was taken over closes its links at once: the next one cannot wait for waves",
+  async () => {
+    for (const isTakenOver of [false, true]) {
+      const runtime = new VirtualRuntime(1);
+      const links = new FakeLinks(runtime, 60_000);
+      const drain = startProcess(runtime, links, { isServedMeanwhile: true });
+      expect(drain.foretell().waves.length).toBe(2);
+      void drain.leave({ graceMs: 1_000, isTakenOver }, parts);
+      await runtime.advanceAsync(10_000);
+      expect([isTakenOver, links.links()]).toEqual([isTakenOver, isTakenOver ? 0 : 30_000]);
+      expect(drain.report()).toMatchObject({ waves: isTakenOver ? 1 : 2, spread_ms: 60_000 });
+    }
+  },
+);
+
 test("who comes back elsewhere while waves go on is counted by the process that leaves", async () => {
   const runtime = new VirtualRuntime(1);
   const drain = startProcess(runtime, new FakeLinks(runtime, 60_000), { isServedMeanwhile: true });

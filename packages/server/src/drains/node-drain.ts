@@ -119,7 +119,7 @@ export class NodeDrain implements LinkWatch {
   /** What a drain would do now. */
   foretell(spreadMs?: number): DrainForecast {
     const { node, shards, isServedMeanwhile, isPortQueued } = this.#options;
-    return drainForecast(this.#plan(spreadMs), {
+    return drainForecast(this.#plan(spreadMs, isServedMeanwhile()), {
       node,
       shards,
       acceptRate: this.meter.acceptRate,
@@ -168,7 +168,8 @@ export class NodeDrain implements LinkWatch {
       isServedMeanwhile: isServedMeanwhile(),
       links: links(),
       plan: () => {
-        const plan = this.#plan(this.#spreadMs);
+        // Whoever has taken the port over holds dials for no longer than this process takes: waves would outlast it.
+        const plan = this.#plan(this.#spreadMs, !isTakenOver && isServedMeanwhile());
         this.#leaving = this.#note(plan);
         const { spreadMs, waves } = plan;
         logger.info("drain-links", { links: plan.links, spreadMs, waves: waves.length, port });
@@ -186,15 +187,10 @@ export class NodeDrain implements LinkWatch {
     this.#before?.close();
   }
 
-  #plan(spreadMs: number | undefined): SpreadPlan {
-    const { links, isServedMeanwhile } = this.#options;
-    return planSpread({
-      links: links().links(),
-      acceptRate: this.meter.acceptRate,
-      gapMs: this.#gapMs,
-      isServedMeanwhile: isServedMeanwhile(),
-      spreadMs,
-    });
+  #plan(spreadMs: number | undefined, isServedMeanwhile: boolean): SpreadPlan {
+    const links = this.#options.links().links();
+    const { acceptRate } = this.meter;
+    return planSpread({ links, acceptRate, gapMs: this.#gapMs, isServedMeanwhile, spreadMs });
   }
 
   /** Notes who is linked (I1), and watches who comes back elsewhere before this process has ended. */
