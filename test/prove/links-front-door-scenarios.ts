@@ -7,7 +7,7 @@ import { floodHellos, shakeHands, startLinkFleet } from "@moor/testkit/link-flee
 import type { LinkEvent } from "@moor/testkit/link-journal";
 import type { FloodDone, HandshakesDone } from "@moor/testkit/link-load";
 import { createNodeRuntime, sleep } from "@moor/runtime";
-import { setLinkStage } from "./link-stage.ts";
+import { setLinkStage, type LinkStage } from "./link-stage.ts";
 import { below, equals, type Pace, type Scenario } from "./scenario.ts";
 
 const runtime = createNodeRuntime();
@@ -30,6 +30,8 @@ const FLOODED_HOMES = 50;
 export interface HandshakesRun extends HandshakesDone {
   /** CPU time of the node for one handshake. Microseconds. */
   readonly nodeCpuUs: number;
+  /** What the node says it can accept a second. */
+  readonly acceptRate: number;
 }
 
 /** Boxes dial, prove themselves and leave, for `forMs`. */
@@ -42,10 +44,15 @@ export async function runHandshakes(forMs: number): Promise<HandshakesRun> {
     const cpuBeforeMs = readCpuMs(stage.node.process.pid);
     const done = await shakeHands({ ...order, forMs });
     const cpuMs = readCpuMs(stage.node.process.pid) - cpuBeforeMs;
-    return { ...done, nodeCpuUs: Math.round((cpuMs * 1000) / done.done) };
+    const acceptRate = await acceptRateOf(stage);
+    return { ...done, nodeCpuUs: Math.round((cpuMs * 1000) / done.done), acceptRate };
   } finally {
     await stage.strike();
   }
+}
+
+async function acceptRateOf({ node }: LinkStage): Promise<number> {
+  return Math.round(await node.operator.metric("moor_link_accept_rate"));
 }
 
 /** The scenario of handshakes. */
@@ -54,12 +61,15 @@ export const linksHandshakesScenario: Scenario = {
   title: "Handshakes of boxes: upgrade, proof verified, hello_ok signed",
   needsPostgres: false,
   run: async ({ links }) => {
-    const { done, failed, tookMs, nodeCpuUs, p50Ms, p99Ms } = await runHandshakes(links.handshakesMs);
+    const { done, failed, tookMs, nodeCpuUs, acceptRate, p50Ms, p99Ms } = await runHandshakes(
+      links.handshakesMs,
+    );
     return {
       claims: [equals("every handshake is completed", failed, 0)],
       figures: {
         handshakes: done,
         "handshakes a second, seen": Math.round((done * 1000) / tookMs),
+        "handshakes a second that the node says it can accept": acceptRate,
         "CPU time of the node per handshake, µs": nodeCpuUs,
         "handshakes a second per core": Math.round(1_000_000 / nodeCpuUs),
         handshakesAtATime: SHAKING_AT_A_TIME,
@@ -76,6 +86,8 @@ export interface FloodRun {
   /** Time from a good box's first dial to its hello_ok, slowest first; Infinity for one that never came online. */
   readonly onlineAfterMs: readonly number[];
   readonly goodRefusals: number;
+  /** What the node says afterwards it can accept a second: nothing that it was flooded with counts. */
+  readonly acceptRate: number;
 }
 
 /** Wrong hellos at full rate, and good boxes that come one after the other beside them. */
@@ -101,11 +113,12 @@ export async function runHelloFlood({ floodMs }: Pace["links"]): Promise<FloodRu
       localAddresses: [...FLOOD_ADDRESSES, ...CLEAN_ADDRESSES, ...CLEAN_ADDRESSES],
     });
     const floodDone = await flood;
+    const acceptRate = await acceptRateOf(stage);
     await sleep(runtime, GOOD_MS_MAX);
     const events = await fleet.journal();
     await fleet.stop();
     const goodRefusals = events.filter(({ kind }) => kind === "failed").length;
-    return { flood: floodDone, good, onlineAfterMs: onlineTimes(events, good), goodRefusals };
+    return { flood: floodDone, good, onlineAfterMs: onlineTimes(events, good), goodRefusals, acceptRate };
   } finally {
     await stage.strike();
   }
@@ -126,7 +139,7 @@ export const linksFloodScenario: Scenario = {
   title: "Good boxes beside a flood of wrong hellos",
   needsPostgres: false,
   run: async ({ links }) => {
-    const { flood, good, onlineAfterMs, goodRefusals } = await runHelloFlood(links);
+    const { flood, good, onlineAfterMs, goodRefusals, acceptRate } = await runHelloFlood(links);
     const rows = Object.entries(flood.endings).toSorted(([one], [other]) => (one < other ? -1 : 1));
     return {
       claims: [
@@ -146,6 +159,7 @@ export const linksFloodScenario: Scenario = {
         goodP50Ms: Math.round(onlineAfterMs[Math.floor(onlineAfterMs.length / 2)] ?? Number.NaN),
         goodSlowestMs: Math.round(onlineAfterMs[0] ?? Number.NaN),
         goodRefusals,
+        "accept rate afterwards, links/s": acceptRate,
         ...Object.fromEntries(rows.map(([how, count]) => [`ended ${how}`, count])),
       },
     };
