@@ -135,6 +135,36 @@ verifies(
   90_000,
 );
 
+verifies(
+  "L24",
+  "of two processes that take over at once one serves and one says so and ends; neither costs a call that is held",
+  async () => {
+    const node = await createHandedNode({}, { reusePort: true });
+    const mcp = await startGatedServer();
+    const first = await node.serve();
+    const tunnel = await connectAgent(node, mcp.url);
+    const held = callOnce(node.endpoint, tunnel);
+    await mcp.untilExecuted(1);
+    const rivals = await Promise.all([node.start(["--take-over"]), node.start(["--take-over"])]);
+    await Promise.all(rivals.map(({ stderr }) => stderr.waitFor('"taking-over"')));
+    await first.stderr.waitFor('"node-leaving"');
+    mcp.open();
+    expect((await within(held, "the call to end")).kind).toBe("answered");
+    expect(await within(first.ended, "the process before to leave")).toEqual(DONE);
+    const ends = rivals.map(async (rival) => ({ rival, end: await rival.ended }));
+    const { rival: loser, end } = await within(Promise.race(ends), "one of the two to end", 30_000);
+    expect([end, loser.stderr.text()]).toEqual([
+      { kind: "exited", code: 2 },
+      expect.stringMatching(/another (moor )?process (has taken over|is using)/),
+    ]);
+    const winner = rivals.find((rival) => rival !== loser);
+    await winner?.stdout.waitFor('"ready"');
+    expect((await fetch(`${node.endpoint}/readyz`)).status).toBe(200);
+    expect(await winner?.stop()).toEqual(DONE);
+  },
+  90_000,
+);
+
 /** How many calls the node's process holds. */
 async function queuedOrHanded(node: HandedNode): Promise<number> {
   const { text } = await (await node.operator()).demand<{ text: string }>("GET", "/metrics");
