@@ -6,6 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import path from "node:path";
 import {
+  createTunnel,
   holdSocket,
   runMoor,
   startDialling,
@@ -57,6 +58,28 @@ test("a thousand dials fit into the queue of an inherited socket while nobody ac
   onTestFinished(() => waiting.forEach((dial) => dial.destroy()));
   await within(Promise.all(waiting.map((dial) => once(dial, "connect"))), "every dial to be queued");
 });
+
+verifies(
+  "T10",
+  "a tunnel with open access is served on an inherited socket that only this machine reaches, whatever the configured host",
+  async () => {
+    const codeOf = async (address: string) => {
+      const socket = holdSocket(address);
+      onTestFinished(() => socket.close());
+      const node = await createHandedNode({}, { fd: 3 });
+      await node.serve([], { inherited: [socket.fd] });
+      const { id } = await createTunnel(node, ["--access", "open"]);
+      const answer = await fetch(`http://127.0.0.1:${socket.port}/v1/mcp/${id}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Accept: "application/json, text/event-stream" },
+        body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+      });
+      return ((await answer.json()) as { error: { code: string } }).error.code;
+    };
+    expect(await codeOf("127.0.0.1")).toBe("tunnel_client_not_seen");
+    expect(await codeOf("0.0.0.0")).toBe("host_not_allowed");
+  },
+);
 
 test("systemd's own variables name the socket", async () => {
   const socket = holdSocket();

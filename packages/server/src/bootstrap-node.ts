@@ -98,8 +98,9 @@ class BootstrapNode {
   }
 
   get endpoint(): string {
-    const { publicUrl, host, publicTls } = this.#options;
-    return publicUrl ?? listenerUrl(host, this.#listener?.port ?? 0, publicTls !== undefined);
+    const { publicUrl, host, publicFd, publicTls } = this.#options;
+    const { address = host, port = 0 } = this.#listener ?? {};
+    return publicUrl ?? listenerUrl(publicFd === undefined ? host : address, port, publicTls !== undefined);
   }
 
   async start(): Promise<void> {

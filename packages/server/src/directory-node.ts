@@ -4,6 +4,7 @@
 
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { isLoopbackHost } from "@moor/protocol";
 import type { Change, Directory, Replica } from "./directory/directory.ts";
 import { mintMoveId } from "./directory/operations/move-operations.ts";
 import { ensureNodeSecret, NODE_SECRET_FILE } from "./directory/node-secret.ts";
@@ -201,8 +202,9 @@ class DirectoryNode {
   }
 
   get endpoint(): string {
-    const { publicUrl, host, publicTls } = this.#options;
-    return publicUrl ?? listenerUrl(host, this.#publicListener?.port ?? 0, publicTls !== undefined);
+    const { publicUrl, host, publicFd, publicTls } = this.#options;
+    const { address = host, port = 0 } = this.#publicListener ?? {};
+    return publicUrl ?? listenerUrl(publicFd === undefined ? host : address, port, publicTls !== undefined);
   }
 
   async start(): Promise<void> {
@@ -369,6 +371,7 @@ class DirectoryNode {
       knowledge,
       core,
       watch: this.#drain,
+      isLoopbackListener: () => isLoopbackHost(this.#publicListener?.address ?? ""),
       spreadMs: () => this.#drain.spreadMs,
       metrics: this.#metrics,
     });

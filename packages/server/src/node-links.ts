@@ -2,7 +2,6 @@
 //
 // Spec: L1–L3, L21–L25, L28. Design: "Links"; docs/adr/0010-links-at-the-entry.md.
 
-import { isLoopbackHost } from "@moor/protocol";
 import type { Directory, Replica } from "./directory/directory.ts";
 import type { LinkWatch } from "./drains/link-drain-port.ts";
 import { parseProxies } from "./entry/client-address.ts";
@@ -37,6 +36,8 @@ export interface NodeLinksOptions {
   /** 32 bytes that every node of the residency has. */
   readonly nodeSecret: Uint8Array;
   readonly watch: LinkWatch;
+  /** Whether only this machine reaches the public listener. Asked once that is bound. */
+  readonly isLoopbackListener: () => boolean;
   /** Over how many milliseconds clients are asked to come back, should this node end. Spec L24, L28. */
   readonly spreadMs: () => number;
   readonly metrics: Metrics;
@@ -64,7 +65,7 @@ export class NodeLinks {
     if (proxies === undefined)
       throw new Error("invariant broken: C2 the schema takes no proxy that is no address");
     const { table } = this;
-    const isLoopbackListener = isLoopbackHost(options.host);
+    const { isLoopbackListener } = given;
     this.upgrades = createLinkListener({ table, isLoopbackListener, proxies, runtime });
     const { context } = table;
     this.#routes = {

@@ -45,7 +45,7 @@ async function serve(
     runtime,
     logger: createSilentLogger(),
     isLeaving: () => false,
-    upgrades: createLinkListener({ table: entry.table, isLoopbackListener: true, proxies, runtime }),
+    upgrades: createLinkListener({ table: entry.table, isLoopbackListener: () => true, proxies, runtime }),
     handle: (exchange) => handleLinkRoute(undefined, exchange) ?? void exchange.reply(404, {}),
     ...options,
   });

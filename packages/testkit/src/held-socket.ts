@@ -22,12 +22,12 @@ interface TcpBinding {
   readonly constants: { readonly SERVER: number };
 }
 
-/** Binds a port of 127.0.0.1; who inherits it listens. */
-export function holdSocket(): HeldSocket {
+/** Binds a free port of an IPv4 address; who inherits it listens. */
+export function holdSocket(address = "127.0.0.1"): HeldSocket {
   const { binding } = process as unknown as { readonly binding: (name: "tcp_wrap") => TcpBinding };
   const { TCP, constants: types } = binding("tcp_wrap");
   const handle = new TCP(types.SERVER);
-  const failure = handle.bind("127.0.0.1", 0);
+  const failure = handle.bind(address, 0);
   if (failure !== 0) throw new Error(`cannot bind a socket: ${failure}`);
   const name: { port?: number } = {};
   handle.getsockname(name);

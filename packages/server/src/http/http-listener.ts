@@ -72,6 +72,8 @@ export interface HttpListenerOptions {
 }
 
 export interface HttpListener {
+  /** Address that is bound: an inherited socket's own. Empty for a Unix socket. */
+  readonly address: string;
   /** Port that is bound. */
   readonly port: number;
   /**
@@ -87,7 +89,7 @@ export interface HttpListener {
 /** Binds and serves. Throws ConfigError when the address is taken or not allowed. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
   const { runtime, isLeaving, upgrades, readStallMs = READ_STALL_MS } = options;
-  const context = { runtime, isLeaving, isLoopbackListener: isLoopbackHost(options.host), readStallMs };
+  const context = { runtime, isLeaving, isLoopbackListener: false, readStallMs };
   const newest = new WeakMap<Duplex, NodeExchange>();
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     const exchange = new NodeExchange(request, response, context);
@@ -117,8 +119,11 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     options.logger.warn("listener-failed", { reason });
   });
   const stop = follow();
+  const { address, port } = boundAddress(server);
+  context.isLoopbackListener = isLoopbackHost(address === "" ? options.host : address);
   return {
-    port: options.unixPath === undefined ? (server.address() as AddressInfo).port : 0,
+    address,
+    port,
     stopAccepting: () => stopAccepting(server),
     close: () => {
       stop();
@@ -126,6 +131,11 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
       return closeServer(server, runtime);
     },
   };
+}
+
+function boundAddress(server: Server): Pick<AddressInfo, "address" | "port"> {
+  const bound = server.address();
+  return typeof bound === "object" && bound !== null ? bound : { address: "", port: 0 };
 }
 
 function bindingOf({

@@ -39,8 +39,8 @@ const LIBRARY_OPTIONS = {
 
 export interface LinkListenerOptions {
   readonly table: LinkTable;
-  /** Whether only this machine reaches the listener. */
-  readonly isLoopbackListener: boolean;
+  /** Whether only this machine reaches the listener. Asked once it is bound. */
+  readonly isLoopbackListener: () => boolean;
   /** Proxies whose word on the client's address is taken. */
   readonly proxies: BlockList;
   readonly runtime: Runtime;
@@ -91,7 +91,7 @@ function judge(
   const [host, ...otherHosts] = headerLines(request, "host");
   if (host === undefined || otherHosts.length > 0)
     return { code: "invalid_request", message: "one Host header" };
-  const dialled = table.context.hosts.find(host, isLoopbackListener);
+  const dialled = table.context.hosts.find(host, isLoopbackListener());
   if (dialled === undefined) return { code: "wrong_shard", message: "nothing here is known by that Host" };
   if (table.isRefusing) return { code: "node_draining" };
   if (!table.context.signer.isReady) return { code: "link_plane_unavailable" };
