@@ -1,15 +1,15 @@
 // `moor box enroll`: gives a box its identity and the service the box's public key, against a code that an operator printed.
 //
 // Spec: L28; `POST /v1/enroll`.
-// I1  The private key never leaves its file. I2  The code is not printed, and never in the command line, which others on
-//     the machine can read.
+// I1  The private key never leaves its file. I2  The code is not printed. One that was given as an argument leaves the list
+//     of processes, which others on the machine can read, before anything else is done.
 // I3  A service key file that is there already keeps its keys: what comes back is added.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { OneShotAnswer } from "@moor/client";
 import { LINK_PATH, LINK_TROUBLE, parseHomeId, parseNonce } from "@moor/protocol";
 import { ConfigError, createNodeRuntime, errorCodeOf, Secret } from "@moor/runtime";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import { RefusedError, UnreachableError } from "../exit-code.ts";
 import {
   assertFolder,
@@ -24,7 +24,8 @@ import { printAnswer, printJson } from "../output.ts";
 
 interface EnrollFlags {
   readonly endpoint: string;
-  readonly codeFile: string;
+  readonly code?: string;
+  readonly codeFile?: string;
   readonly identity: string;
   readonly serviceKey: string;
   readonly caFile?: string;
@@ -51,7 +52,8 @@ export function registerBoxEnrollCommand(box: Command): void {
     .command("enroll")
     .description("register this box's public key with the service, against a code")
     .requiredOption("--endpoint <url>", "wss://HOST[:PORT] or https://… of the service")
-    .option("--code-file <file>", "a file with the code; - for stdin, where it is asked for", "-")
+    .addOption(new Option("--code <code>", "the code; best left out: it is asked for").conflicts("codeFile"))
+    .option("--code-file <file>", "a file with the code; - for stdin, which is the default")
     .requiredOption("--identity <file>", "Ed25519 private key, PKCS#8 PEM; made if there is none")
     .requiredOption("--service-key <file>", "where the service's keys are kept")
     .option("--ca-file <file>", "PEM certificates to trust instead of the system's")
@@ -61,11 +63,12 @@ export function registerBoxEnrollCommand(box: Command): void {
 }
 
 async function enroll(flags: EnrollFlags): Promise<void> {
+  if (flags.code !== undefined) process.title = "moor box enroll";
   const { createNodeOneShotHttp, oneShotUrl, parseLinkEndpoint } = await import("@moor/client");
   const endpoint = parseLinkEndpoint("--endpoint", flags.endpoint);
   assertFolder("--service-key", flags.serviceKey);
   const { identity } = findIdentity("--identity", flags.identity);
-  const code = (await readCode(flags.codeFile)).reveal();
+  const code = (await readCode(flags)).reveal();
   const http = createNodeOneShotHttp(createNodeRuntime(), trustOf(flags.caFile));
   const answer = await http.request({
     url: oneShotUrl(endpoint, endpoint.base, LINK_PATH.enroll),
@@ -85,7 +88,8 @@ async function enroll(flags: EnrollFlags): Promise<void> {
   );
 }
 
-async function readCode(file: string): Promise<Secret> {
+async function readCode({ code, codeFile: file = "-" }: EnrollFlags): Promise<Secret> {
+  if (code !== undefined) return new Secret(code.trim());
   if (file !== "-" || !process.stdin.isTTY) return readSecret("--code-file", file);
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
