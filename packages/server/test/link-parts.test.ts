@@ -111,6 +111,23 @@ test("an allowance is used up, comes back with time, and is forgotten when it is
   expect(buckets.size).toBe(2);
 });
 
+verifies("L25", "addresses without end cost little each: room is made for many of them at a time", () => {
+  const buckets = new RateBuckets<number>({ capacity: 10, perS: 0.1 }, 800);
+  let rooms = 0;
+  let size = 0;
+  for (let address = 0; address < 8_000; address += 1) {
+    buckets.take(address, address);
+    if (buckets.size <= size) rooms += 1;
+    size = buckets.size;
+    expect(size).toBeLessThanOrEqual(800);
+  }
+  expect(rooms).toBeLessThanOrEqual(8_000 / 100);
+  // Who came last is remembered.
+  expect(buckets.size).toBeGreaterThanOrEqual(700);
+  for (let taken = 1; taken < 10; taken += 1) expect(buckets.take(7_999, 8_000)).toBe(0);
+  expect(buckets.take(7_999, 8_000)).toBeGreaterThan(0);
+});
+
 verifies(
   "L25",
   "of the addresses that wait for a signature each gets its turn, however much one of them floods",

@@ -2,6 +2,10 @@
 //
 // Spec: L25.   Pure: time comes in.
 // I1  Memory is bounded: keys whose allowance is whole again are forgotten, and beyond a bound the oldest.
+// I2  So is time: making room looks at every key, so it makes room for many.
+
+/** Part of the keys that is left when room is made, at most. */
+const KEPT_PART = 7 / 8;
 
 /** How much of something is allowed. */
 export interface Allowance {
@@ -57,7 +61,7 @@ export class RateBuckets<Key> {
         this.#buckets.delete(key);
     }
     for (const oldest of this.#buckets.keys()) {
-      if (this.#buckets.size < this.#keysMax) return;
+      if (this.#buckets.size <= this.#keysMax * KEPT_PART) return;
       this.#buckets.delete(oldest);
     }
   }
