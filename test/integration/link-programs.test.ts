@@ -366,3 +366,23 @@ test.skipIf(process.platform !== "linux")(
     expect(await enrolling.ended).toEqual({ kind: "exited", code: 0 });
   },
 );
+
+test("moor box enroll leaves the keys that a file has when the disk takes no more", async () => {
+  const stage = await setStage();
+  const { service, at } = stage;
+  await writeFile(at("code"), "ABCD-12345678-12345678\n");
+  const [, kept = ""] = /^(\S{43})$/m.exec(await readFile(at("service.keys"), "utf8")) ?? [];
+  const other = Buffer.alloc(32, 5).toString("base64url");
+  const enroll = async (keys: string, launcher?: readonly string[]) => {
+    const files = ["--code-file", at("code"), "--identity", at("new.pem"), "--service-key", keys];
+    const args = ["box", "enroll", "--endpoint", service.endpoint, "--ca-file", at("ca.pem"), ...files];
+    const run = runMoor(args, launcher === undefined ? {} : { launcher });
+    const request = await service.requests.take();
+    request.answer(200, {}, JSON.stringify({ home: HOME, serviceKeys: [other] }));
+    return run;
+  };
+  expect((await enroll(at("first.keys"))).code).toBe(0);
+  const full = await enroll(at("service.keys"), ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh"]);
+  expect([full.code, full.stderr]).toEqual([2, expect.stringContaining(`it should hold\n${other}`)]);
+  expect(await readFile(at("service.keys"), "utf8")).toContain(kept);
+});

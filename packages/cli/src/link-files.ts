@@ -33,7 +33,12 @@ export function findIdentity(option: string, file: string): FoundIdentity {
   if (!existsSync(file)) {
     const claimed = claimSecretFile(option, file);
     const pem = createBoxIdentityPem();
-    claimed.fill(pem.reveal().trimEnd());
+    try {
+      claimed.fill(pem.reveal().trimEnd());
+    } catch (error) {
+      claimed.abandon();
+      throw error;
+    }
     return { identity: parseBoxIdentity(option, pem), isNew: true };
   }
   const identity = parseBoxIdentity(option, new Secret(readTextFile(option, file)));

@@ -1,6 +1,6 @@
 // A new file for a key, readable by its owner only.
 //
-// I1  The file is claimed before the key exists: a key is never made that cannot be kept.
+// I1  The file and its room on the disk are claimed before the key exists: a key is never made that cannot be kept.
 // I2  An existing file is never overwritten.
 
 import { openNewFile } from "./new-file.ts";
@@ -13,9 +13,12 @@ export interface SecretFile {
   abandon(): void;
 }
 
+/** Room that is claimed: more than any key or token takes. Bytes. */
+const SECRET_BYTES_MAX = 512;
+
 /** Claims `path` with mode 0600. Throws ConfigError for `option` when the file exists or cannot be made. */
 export function claimSecretFile(option: string, path: string): SecretFile {
-  const file = openNewFile(option, path);
+  const file = openNewFile(option, path, SECRET_BYTES_MAX);
   return {
     fill: (text) => {
       file.write(`${text}\n`);

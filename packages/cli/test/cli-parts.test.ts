@@ -135,6 +135,24 @@ test("a file that a nearly full disk takes in pieces is written whole", async ()
   expect(readFileSync(path, "utf8")).toBe(`${KEY}\n`);
 });
 
+test("a file on a full disk is refused before there is a key for it, and not left behind", async () => {
+  const { writeFileSync: write } = fs;
+  vi.spyOn(fs, "writeFileSync").mockImplementation((file, data, options) => {
+    write(file, "", options);
+    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const path = join(await newDir(), "agent.key");
+  expect(() => claimSecretFile("--out", path)).toThrow(
+    expect.objectContaining({ name: "ConfigError", message: expect.stringContaining("(ENOSPC)") as unknown }),
+  );
+  expect(existsSync(path)).toBe(false);
+});
+
 test("a key's file is new, the owner's only, and gone again when the key was not made", async () => {
   const path = join(await newDir(), "agent.key");
   claimSecretFile("--out", path).fill(KEY);

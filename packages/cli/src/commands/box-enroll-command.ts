@@ -5,7 +5,7 @@
 //     of processes, which others on the machine can read, before anything else is done.
 // I3  A service key file that is there already keeps its keys: what comes back is added.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { OneShotAnswer } from "@moor/client";
 import { LINK_PATH, LINK_TROUBLE, parseHomeId, parseNonce } from "@moor/protocol";
 import { ConfigError, createNodeRuntime, errorCodeOf, Secret } from "@moor/runtime";
@@ -139,7 +139,8 @@ function keepServiceKeys(file: string, keys: readonly string[]): void {
     const known = serviceKeyLines(text).map(({ key }) => key);
     const added = keys.filter((key) => !known.includes(key));
     const separator = text === "" || text.endsWith("\n") ? "" : "\n";
-    writeFileSync(file, text + separator + added.map((key) => `${key}\n`).join(""));
+    // Added, not written anew: a disk that is full now must not cost the keys that were there.
+    appendFileSync(file, separator + added.map((key) => `${key}\n`).join(""));
   } catch (error) {
     const got = `${JSON.stringify(file)} (${errorCodeOf(error, "unusable")})`;
     // The code is spent: the keys are the reader's to keep.
