@@ -58,10 +58,6 @@ test.each([
   [["box", "--endpoint", "wss://cloud.example"], "--home: got nothing"],
   [["box", "--endpoint", "wss://cloud.example", "--hme", "x"], "Did you mean --home?"],
   [
-    ["box", "enroll", "--endpoint", "wss://a.b", "--identity", "x", "--service-key", "y", "--code", "ABCD"],
-    "unknown option '--code'",
-  ],
-  [
     ["box", "enroll", "--endpoint", "wss://cloud.example"],
     "required option '--identity <file>' not specified",
   ],
