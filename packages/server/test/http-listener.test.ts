@@ -6,6 +6,7 @@ import { createNodeRuntime, createSilentLogger } from "@moor/runtime";
 import { createTempDir, until, verifies, VirtualRuntime, within } from "@moor/testkit";
 import type { HttpExchange } from "../src/http/http-exchange.ts";
 import { openHttpListener, type HttpListener } from "../src/http/http-listener.ts";
+import { CLOSE_FLUSH_MS } from "../src/server-limits.ts";
 import { ClusterFiles } from "./support/cluster-files.ts";
 
 const NO_HEADERS = {};
@@ -116,6 +117,21 @@ test("a peer that is told 400 and does not go is cut after 2 s", async () => {
   await until(() => received.includes('"code":"invalid_request"'), "the answer");
   runtime.advance(2_000);
   await within(listener.close(), "the listener's end");
+  expect(runtime.pendingCount).toBe(0);
+});
+
+test("a peer in its TLS handshake holds no listener open that closes", async () => {
+  const dir = await createTempDir("listener");
+  opened.push({ close: () => dir.remove() });
+  const runtime = new VirtualRuntime(1);
+  const listener = await open(() => {}, { runtime, tls: new ClusterFiles(dir.path).node("n1") });
+  const { socket, closed } = dial(listener);
+  await until(() => socket.readyState === "open", "the connection");
+  await listener.stopAccepting();
+  const closing = listener.close();
+  runtime.advance(CLOSE_FLUSH_MS);
+  await within(closing, "the listener's end");
+  await within(closed, "the connection to end");
   expect(runtime.pendingCount).toBe(0);
 });
 

@@ -220,6 +220,8 @@ test("a refused upgrade whose peer reads nothing is let go of after 30 s", () =>
   expect(socket.destroyed).toBe(false);
   stalled.advance(1);
   expect(socket.destroyed).toBe(true);
+  refuseUpgrade(socket, new ProtocolError("node_draining"), stalled);
+  expect(stalled.pendingCount).toBe(0);
 });
 
 test("an upgrade that has waited in vain for its node ends its connection, whatever its client does", async () => {

@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { Server as NetServer, type AddressInfo } from "node:net";
+import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { isLoopbackHost, ProtocolError } from "@moor/protocol";
 import type { Logger, Runtime, TimerHandle } from "@moor/runtime";
@@ -114,6 +114,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   if (upgrades !== undefined) {
     server.on("upgrade", (request, socket, head) => upgrades.handle(request, socket, head));
   }
+  const connections = trackConnections(server);
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
   await bindServer(server, bindingOf(options), (reason) => {
     options.logger.warn("listener-failed", { reason });
@@ -128,7 +129,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     close: () => {
       stop();
       upgrades?.close();
-      return closeServer(server, runtime);
+      return closeServer(server, connections, runtime);
     },
   };
 }
@@ -181,11 +182,27 @@ function createListenerServer(
   return { server, follow: () => followCertificate(server, tls, options) };
 }
 
+/** The connections there are, those too of which node:http does not know (any more): in a TLS handshake, or refused. */
+function trackConnections(server: Server): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  // One listener for all: thousands of them wait at once.
+  function forget(this: Socket): void {
+    connections.delete(this);
+  }
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", forget);
+  });
+  return connections;
+}
+
 /** Answers that are still being written reach their peers; connections that fall idle meanwhile end. */
-function closeServer(server: Server, runtime: Runtime): Promise<void> {
+function closeServer(server: Server, connections: ReadonlySet<Socket>, runtime: Runtime): Promise<void> {
   return new Promise((resolve) => {
     let look: TimerHandle | undefined;
-    const cut = runtime.schedule(CLOSE_FLUSH_MS, () => server.closeAllConnections());
+    const cut = runtime.schedule(CLOSE_FLUSH_MS, () => {
+      for (const connection of connections) connection.destroy();
+    });
     const closeIdle = () => {
       server.closeIdleConnections();
       look = runtime.schedule(CLOSE_LOOK_INTERVAL_MS, closeIdle);

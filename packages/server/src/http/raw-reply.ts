@@ -18,26 +18,32 @@ export function refuseUpgrade(
   runtime: Runtime,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const timer = runtime.schedule(READ_STALL_MS, () => socket.destroy());
-  socket.once("close", () => runtime.cancel(timer)).once("finish", () => socket.destroy());
+  socket.once("finish", () => socket.destroy());
+  endWithin(READ_STALL_MS, socket, runtime);
   writeRawError(socket, error, mintId("req", runtime), headers);
 }
 
 /** Answers what is no HTTP, and lets go of the connection when its peer has had REFUSED_BODY_DRAIN_MS to read it. */
 export function refuseMalformed(socket: Duplex, error: ProtocolError, runtime: Runtime): void {
-  const timer = runtime.schedule(REFUSED_BODY_DRAIN_MS, () => socket.destroy());
-  socket.once("close", () => runtime.cancel(timer));
+  endWithin(REFUSED_BODY_DRAIN_MS, socket, runtime);
   writeRawError(socket, error, mintId("req", runtime), {});
 }
 
-/** Writes an error and ends the connection; destroys it when nothing can be written any more. */
+/** Destroys a connection within so many milliseconds: at once when nothing can be written to it any more. */
+function endWithin(ms: number, socket: Duplex, runtime: Runtime): void {
+  if (!socket.writable) return void socket.destroy();
+  const timer = runtime.schedule(ms, () => socket.destroy());
+  socket.once("close", () => runtime.cancel(timer));
+}
+
+/** Writes an error and ends the connection, while it can be written to. */
 function writeRawError(
   socket: Duplex,
   error: ProtocolError,
   requestId: string,
   headers: Readonly<Record<string, string>>,
 ): void {
-  if (!socket.writable) return void socket.destroy();
+  if (!socket.writable) return;
   const body = encodeErrorEnvelope(error);
   const lines = Object.entries({
     Connection: "close",
