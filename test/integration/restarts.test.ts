@@ -74,7 +74,7 @@ describe("kill -9", () => {
     async () => {
       ledger = await startLedgerServer();
       const node = await start();
-      const tunnel = await createTunnel(node, ["--deadline", "5s"]);
+      const tunnel = await createTunnel(node);
       await startAgent(node, tunnel);
       const second = JSON.parse(
         (
@@ -102,7 +102,7 @@ describe("kill -9", () => {
 
       const port = Number(new URL(node.endpoint).port);
       const again = await start({ dataDir: node.dataDir, port });
-      const answer = await within(call(tunnel), "a call right after the restart");
+      const answer = await within(call(tunnel), "a call right after the restart", LAPSE_DEADLINE_MS);
       expect(answer.status).toBe(200);
       const shown = await runMoor(["tunnel", "show", tunnel.id, "--json", `--data=${again.dataDir}`]);
       expect(JSON.parse(shown.stdout)).toMatchObject({ id: tunnel.id });
