@@ -16,6 +16,9 @@ import type { OpenDirectory } from "../../packages/server/src/directory/sqlite-d
 /** The node secret of every node under test. */
 export const NODE_SECRET = new Uint8Array(32).fill(7);
 
+/** Deadline of a server's start and removal: a hundred databases are some ten thousand files. Milliseconds. */
+const HOOK_MS_MAX = 180_000;
+
 const logger = createSilentLogger();
 
 /** Declares tests that need a server; skipped, saying why, where there are no binaries. */
@@ -25,8 +28,8 @@ export function describePostgres(title: string, declare: (server: () => Postgres
     let server: PostgresServer | undefined;
     beforeAll(async () => {
       server = await startPostgres();
-    }, 60_000);
-    afterAll(() => server?.remove());
+    }, HOOK_MS_MAX);
+    afterAll(() => server?.remove(), HOOK_MS_MAX);
     declare(() => server as PostgresServer);
   });
 }
