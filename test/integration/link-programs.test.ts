@@ -386,3 +386,19 @@ test("moor box enroll leaves the keys that a file has when the disk takes no mor
   expect([full.code, full.stderr]).toEqual([2, expect.stringContaining(`it should hold\n${other}`)]);
   expect(await readFile(at("service.keys"), "utf8")).toContain(kept);
 });
+
+test("moor app send says what someone must act on while it still waits", async () => {
+  const stage = await setStage();
+  const send = await startMoor(appArgs(stage, "--log-level", "debug", "send", "1"));
+  onTestFinished(async () => {
+    await send.kill();
+  });
+  await (await stage.service.dials.take()).upgrade().welcome({ key: "AAAAAAAAAAAAAAAA" });
+  await send.stderr.waitFor("a service key this client does not know");
+  await send.stderr.waitFor('"link-dialling"');
+  const link = await welcomeNext(stage);
+  const { id } = await link.expect("cmd");
+  await link.send(`{"t":"result","id":"${id}","data":2}`);
+  expect(await send.ended).toEqual({ kind: "exited", code: 0 });
+  expect(send.stdout.text()).toBe("2");
+});

@@ -113,10 +113,14 @@ async function runSend(flags: AppFlags, dataText: string | undefined): Promise<v
   const id = flags.id ?? randomHex(runtime, 16);
   const online = Promise.withResolvers<"online" | ClientLinkState>();
   let absence: ClientLinkState | undefined;
+  const logger = createLogger({ level: flags.logLevel });
+  const report = createStateReporter(logger, AUTH_ADVICE);
   const app = await createApp(flags, runtime, {
+    onWarning: (code) => logger.warn("link-warning", { code }),
     onState: (state) => {
+      if (state.kind === "refused" && state.why === "auth") return online.resolve(state);
+      report(state); // what someone must act on is said now, not when the wait is over
       if (state.kind === "online") online.resolve("online");
-      else if (state.kind === "refused" && state.why === "auth") online.resolve(state);
       else if (state.kind === "refused" || state.kind === "reconnecting") absence = state;
     },
   });
