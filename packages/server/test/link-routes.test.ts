@@ -135,6 +135,32 @@ describe("one-shots", () => {
     }
   });
 
+  verifies(
+    "L33",
+    "one that its box has and does not answer is unknown before a proxy gives it up at 60 s",
+    async () => {
+      for (const [ttlMs, endsAtMs] of [
+        [5_000, 35_000],
+        [55_000, 58_000],
+        [600_000, 58_000],
+      ] as const) {
+        const desk = new Desk();
+        const { runtime, table } = desk.entry;
+        const exchange = await desk.once(desk.entry.addToken("h1"), {
+          body: `{"id":"c1","ttl_ms":${ttlMs},"data":1}`,
+        });
+        const [sent] = desk.entry.shard("s1").commands;
+        if (sent === undefined) throw new Error("not sent");
+        table.port.commandWritten(sent.submission);
+        await runtime.advanceAsync(endsAtMs - 100);
+        expect(exchange.status).toBeUndefined();
+        await runtime.advanceAsync(1_000);
+        expect(outcome(exchange)).toBe("504 command_unknown");
+        expect(desk.entry.shard("s1").heard.at(-1)).toBe("withdraw-command h1 c1");
+      }
+    },
+  );
+
   test("what is no command is refused before it leaves this node", async () => {
     const cases: readonly [string, string][] = [
       ["nonsense", "400 invalid_json_payload"],

@@ -15,6 +15,7 @@ import { COMMAND_LATE_ANSWER_MS, OWNER_HOPS_MAX } from "../../server-limits.ts";
 import type { EntryId } from "../../peer/peer-link.ts";
 import type { DueItem, DueWheel } from "./due-wheel.ts";
 import type { HomePlacements } from "./link-context.ts";
+import { ONCE_WAIT_MS_MAX } from "./link-limits.ts";
 
 /** How a command ended for whoever waits for it. */
 export type CommandEnd = Exclude<CommandEnding, { readonly kind: "not-owner" }>;
@@ -55,19 +56,23 @@ export class OpenCommand implements DueItem {
   /** Raw JSON. The wheel keeps a command for a minute after its end. */
   data: string;
   readonly expiresAtMs: number;
+  /** When it ends as unknown, if it was sent and nothing more is heard. */
+  readonly unknownAtMs: number;
   readonly #table: CommandTable;
   /** Where it was sent; undefined while it is held. */
   port: HomeShardPort | undefined;
   isWritten = false;
   hops = 0;
 
-  constructor(table: CommandTable, submission: SubmissionId, command: NewCommand, expiresAtMs: number) {
+  constructor(table: CommandTable, submission: SubmissionId, command: NewCommand, nowMs: number) {
     this.#table = table;
-    const { data, home, id, app, waiter } = command;
+    const { data, home, id, app, ttlMs, waiter } = command;
     this.submission = submission;
     this.command = { home, id, app, waiter };
     this.data = data;
-    this.expiresAtMs = expiresAtMs;
+    this.expiresAtMs = nowMs + ttlMs;
+    const lateAtMs = this.expiresAtMs + COMMAND_LATE_ANSWER_MS;
+    this.unknownAtMs = app === undefined ? Math.min(lateAtMs, nowMs + ONCE_WAIT_MS_MAX) : lateAtMs;
   }
 
   wake(nowMs: number): number | undefined {
@@ -95,7 +100,7 @@ export class CommandTable {
     this.#count += 1;
     const submission = `${this.#options.entry}-${this.#count.toString(36)}` as SubmissionId;
     const nowMs = this.#options.runtime.monotonicMs();
-    const open = new OpenCommand(this, submission, command, nowMs + command.ttlMs);
+    const open = new OpenCommand(this, submission, command, nowMs);
     this.#open.set(submission, open);
     if (command.app === undefined) this.#oneShotCount += 1;
     if (command.ttlMs <= 0) this.#end(open, { kind: "expired" });
@@ -185,8 +190,7 @@ export class CommandTable {
       this.#end(open, { kind: "expired" });
       return undefined;
     }
-    const unknownAtMs = open.expiresAtMs + COMMAND_LATE_ANSWER_MS;
-    if (nowMs < unknownAtMs) return unknownAtMs;
+    if (nowMs < open.unknownAtMs) return open.unknownAtMs;
     open.port?.withdrawCommand(open.command.home, open.submission);
     this.#end(open, { kind: "unknown" });
     return undefined;

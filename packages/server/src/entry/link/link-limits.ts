@@ -78,8 +78,11 @@ export const SHARD_ANSWER_WAIT_MS = 5_000;
 /** Longest TTL of a command; a longer one counts as this. Milliseconds: as long as results are kept. */
 export const COMMAND_TTL_MS_MAX = 600_000;
 
-/** Longest TTL of a one-shot. Milliseconds: below the 60 s after which common proxies give up. */
+/** Longest TTL of a one-shot. Milliseconds: below ONCE_WAIT_MS_MAX. */
 export const ONCE_TTL_MS_MAX = 55_000;
+
+/** Longest time a one-shot waits for its answer. Milliseconds: below the 60 s after which common proxies give up. */
+export const ONCE_WAIT_MS_MAX = 58_000;
 
 /** Keys of a table of allowances before the fullest are dropped. Count. */
 export const BUCKET_KEYS_MAX = 50_000;
