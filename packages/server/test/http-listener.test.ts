@@ -120,6 +120,24 @@ test("a peer that is told 400 and does not go is cut after 2 s", async () => {
   expect(runtime.pendingCount).toBe(0);
 });
 
+test("an upgrade whose handler fails costs its client the connection, and nobody else anything", async () => {
+  const upgrades = {
+    accepts: () => true,
+    handle: () => {
+      throw new Error("a bug");
+    },
+    close: () => {},
+  };
+  const listener = await open((exchange) => void exchange.reply(200, NO_HEADERS, "served"), { upgrades });
+  const failed = dial(listener);
+  failed.socket.write(get("Connection: Upgrade\r\nUpgrade: websocket\r\n"));
+  await within(failed.closed, "the connection to end");
+  expect(failed.received()).toBe("");
+  const { socket, received } = dial(listener);
+  socket.write(get());
+  await until(() => received().includes("served"), "another client's answer");
+});
+
 test("a peer in its TLS handshake holds no listener open that closes", async () => {
   const dir = await createTempDir("listener");
   opened.push({ close: () => dir.remove() });

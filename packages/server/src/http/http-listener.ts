@@ -30,6 +30,7 @@ import type { TlsFiles } from "../node-options.ts";
 import type { HttpExchange, ReplyHeaders } from "./http-exchange.ts";
 import { followCertificate, readListenerCertificate } from "./listener-tls.ts";
 import { bindServer, type Binding } from "../bind-server.ts";
+import { mintId } from "../mint-id.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { refuseMalformed } from "./raw-reply.ts";
 import { replyError } from "./reply-error.ts";
@@ -112,7 +113,14 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   // An expectation nobody knows is no reason to refuse (RFC 9110, 10.1.1).
   server.on("checkExpectation", serve);
   if (upgrades !== undefined) {
-    server.on("upgrade", (request, socket, head) => upgrades.handle(request, socket, head));
+    server.on("upgrade", (request, socket, head) => {
+      try {
+        upgrades.handle(request, socket, head);
+      } catch (thrown) {
+        reportBug(options, mintId("req", runtime), thrown);
+        socket.destroy();
+      }
+    });
   }
   const connections = trackConnections(server);
   server.on("clientError", (_error, socket) => answerMalformed(socket, newest.get(socket), runtime));
@@ -221,15 +229,15 @@ async function run(options: HttpListenerOptions, exchange: NodeExchange): Promis
   try {
     await options.handle(exchange);
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error("not an Error");
-    options.logger.error("request-failed", {
-      requestId: exchange.requestId,
-      reason: error.message,
-      stack: error.stack,
-    });
+    reportBug(options, exchange.requestId, thrown);
     if (exchange.isAnswerBegun) exchange.destroy();
     else replyError(exchange, new ProtocolError("internal_error"), options.errorHeaders?.(exchange));
   }
+}
+
+function reportBug({ logger }: HttpListenerOptions, requestId: string, thrown: unknown): void {
+  const error = thrown instanceof Error ? thrown : new Error("not an Error");
+  logger.error("request-failed", { requestId, reason: error.message, stack: error.stack });
 }
 
 /**
