@@ -13,7 +13,7 @@ import {
   type OutcomeFrame,
   type ResultFrame,
 } from "@moor/protocol";
-import type { Runtime } from "@moor/runtime/portable";
+import type { Runtime, TimerHandle } from "@moor/runtime/portable";
 import type { CommandLog } from "./command-log.ts";
 import { jsonTextOf, RawJson, utf8ByteCount } from "./raw-json.ts";
 
@@ -48,6 +48,8 @@ export const BOX_COMMANDS_MAX = 1_000;
 interface Run {
   readonly replies: CommandReply[];
   readonly ending: AbortController;
+  /** Fires when its time is over. */
+  readonly timer: TimerHandle;
 }
 
 /** The commands of one box. */
@@ -90,18 +92,22 @@ export class BoxCommands {
     return this.#idle.promise;
   }
 
-  /** Tells every handler that its time is over. */
+  /** Tells every handler that its time is over; no timer is left of those that do not listen. */
   abortAll(): void {
-    for (const { ending } of this.#runs.values()) ending.abort();
+    for (const { ending, timer } of this.#runs.values()) {
+      this.#ports.runtime.cancel(timer);
+      ending.abort();
+    }
   }
 
   async #run(frame: BoxCommandFrame, reply: CommandReply): Promise<void> {
-    const run: Run = { replies: [reply], ending: new AbortController() };
+    const { runtime } = this.#ports;
+    const ending = new AbortController();
+    const timer = runtime.schedule(frame.ttl_ms, () => ending.abort());
+    const run: Run = { replies: [reply], ending, timer };
     if (this.#runs.size === 0) this.#idle = Promise.withResolvers();
     this.#runs.set(frame.id, run);
-    const { runtime } = this.#ports;
-    const timer = runtime.schedule(frame.ttl_ms, () => run.ending.abort());
-    const answer = await this.#answer(frame, run.ending.signal);
+    const answer = await this.#answer(frame, ending.signal);
     runtime.cancel(timer);
     this.#runs.delete(frame.id);
     for (const tell of run.replies) tell(answer);

@@ -186,3 +186,13 @@ test("once refusing, nothing is begun, and idle is told when the last run has en
   await settle();
   expect([isIdle, commands.inProgress]).toEqual([true, 0]);
 });
+
+test("a handler that does not listen when all are told to end leaves no timer behind", async () => {
+  const { begun, onCommand } = heldHandler();
+  const { take, commands, runtime } = setUp(onCommand);
+  take("c1");
+  await settle();
+  expect([begun.length, runtime.pendingCount]).toEqual([1, 1]);
+  commands.abortAll();
+  expect([begun[0]?.signal.aborted, runtime.pendingCount]).toEqual([true, 0]);
+});
