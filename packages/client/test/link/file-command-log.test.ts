@@ -243,6 +243,16 @@ verifies(
   },
 );
 
+verifies("L20", "a log whose holder is just letting go is waited for", async () => {
+  const dir = await makeDir();
+  const log = await openLog(dir);
+  await log.begin("c1");
+  const next = openLog(dir);
+  await new Promise((resolve) => setImmediate(resolve));
+  await log.close();
+  expect(await (await next).look("c1")).toEqual({ kind: "begun" });
+});
+
 verifies("L20", "two who open one log are one too many", async () => {
   const dir = await makeDir();
   const log = await openLog(dir);

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError } from "@moor/runtime";
 
 /** A lock that is held. */
@@ -14,13 +15,20 @@ export interface LogLock {
   release(): Promise<void>;
 }
 
+/** How often the lock is tried, and milliseconds between: a process that was killed is not gone at once, and one that its holder
+ *  has just forked holds it until it is another program. */
+const TRIES_MAX = 10;
+const TRY_INTERVAL_MS = 50;
+
 /** Takes the lock of the log at `path`. Rejects with ConfigError when another process (or log) has it. */
 export async function lockLog(option: string, path: string): Promise<LogLock> {
   if (process.platform !== "linux") return { release: () => Promise.resolve() };
   const name = createHash("sha256").update(resolve(path)).digest("base64url");
   const server = createServer((socket) => socket.destroy());
-  if (!(await isListening(server, `\0moor-log-${name}`))) {
-    throw new ConfigError(option, `${path}, which another process uses`, "a log of its own for each box");
+  for (let tries = 1; !(await isListening(server, `\0moor-log-${name}`)); tries += 1) {
+    if (tries < TRIES_MAX) await delay(TRY_INTERVAL_MS);
+    else
+      throw new ConfigError(option, `${path}, which another process uses`, "a log of its own for each box");
   }
   // It must not keep a process alive that has nothing else to do.
   server.unref();
@@ -29,7 +37,9 @@ export async function lockLog(option: string, path: string): Promise<LogLock> {
 
 function isListening(server: Server, path: string): Promise<boolean> {
   return new Promise((done) => {
-    server.once("error", () => done(false));
-    server.listen({ path, exclusive: true }, () => done(true));
+    // Kept: what ails a lock that is held, such as someone who connects to it, is nobody's.
+    server.on("error", () => done(false));
+    server.once("listening", () => done(true));
+    server.listen({ path, exclusive: true });
   });
 }
