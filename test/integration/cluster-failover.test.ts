@@ -18,7 +18,8 @@ import { copyDatabase, describePostgres, restoreDatabase } from "./postgres-kit.
 
 const DATABASE = "failover";
 const TUNNELS = 6;
-const CALLS_PER_S = 40;
+/** An open loop: a machine that is busy with other tests must keep up with it. */
+const CALLS_PER_S = 15;
 
 /** Waits until a move ordered at each node is answered with `code`; `moved` for one that is made and seen by all. */
 async function untilMovesEndAs(cluster: Cluster, tenant: string, code: string): Promise<void> {
