@@ -186,21 +186,30 @@ const parserOf: typeof types.getTypeParser = (type: TypeId, format?: "text" | "b
   type === types.builtins.INT8 ? Number : types.getTypeParser(type, format);
 
 function sessionOf(client: Client): PostgresSession {
-  const ask = async (sql: string, params?: readonly SqlValue[]) => {
-    try {
-      return await client.query(sql, params === undefined ? undefined : [...params]);
-    } catch (error) {
-      throw failureOf(error);
-    }
+  let last: Promise<unknown> = Promise.resolve();
+  let broken: PostgresFailure | undefined;
+  /** Asks when what was asked before has been answered: the driver wants one statement at a time. */
+  const inTurn = <Value>(ask: () => Promise<Value>): Promise<Value> => {
+    const answered = last.then(async () => {
+      if (broken !== undefined) throw broken;
+      try {
+        return await ask();
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.kind === "connection") broken = failure;
+        throw failure;
+      }
+    });
+    last = answered.catch(() => {});
+    return answered;
   };
+  const ask = (sql: string, params?: readonly SqlValue[]) =>
+    inTurn(() => client.query(sql, params === undefined ? undefined : [...params]));
   return {
     rows: async (sql, params = []) => (await ask(sql, params)).rows as readonly Row[],
     values: async (text, params) => {
-      try {
-        return (await client.query({ text, values: [...params], rowMode: "array" })).rows as SqlValue[][];
-      } catch (error) {
-        throw failureOf(error);
-      }
+      const answer = await inTurn(() => client.query({ text, values: [...params], rowMode: "array" }));
+      return answer.rows as SqlValue[][];
     },
     command: async (sql) => {
       // Several statements at once give several results.
