@@ -76,8 +76,8 @@ if (values.list) {
   const evidenceDir = fileURLToPath(new URL("../../docs/evidence", import.meta.url));
   const before = values.update ? readReport(values.out ?? evidenceDir) : [];
   const report = createProveReport(replaceEntries(before, entries), values.quick ? "quick" : "full");
-  const isComplete = report.entries.length === SCENARIOS.length && !values.quick;
-  const outDir = values.out ?? (isComplete ? evidenceDir : undefined);
+  const isWhole = values.update || report.entries.length === SCENARIOS.length;
+  const outDir = values.out ?? (isWhole && !values.quick ? evidenceDir : undefined);
   if (outDir !== undefined) {
     mkdirSync(outDir, { recursive: true });
     writeFileSync(path.join(outDir, "prove.json"), `${JSON.stringify(report, null, 2)}\n`);
