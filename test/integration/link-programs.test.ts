@@ -354,9 +354,14 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const { service, at } = await setStage();
     const code = "ABCD-12345678-12345678";
-    const args = ["--endpoint", service.endpoint, "--ca-file", at("ca.pem"), "--code", code];
     const files = ["--identity", at("new.pem"), "--service-key", at("new.keys")];
-    const enrolling = await startMoor(["box", "enroll", ...args, ...files]);
+    const args = ["box", "enroll", "--endpoint", service.endpoint, "--ca-file", at("ca.pem"), ...files];
+    const withoutCode = await runMoor([...args, "--code", ""]);
+    expect([withoutCode.code, withoutCode.stderr]).toEqual([
+      2,
+      expect.stringContaining("--code: got nothing, expected the code"),
+    ]);
+    const enrolling = await startMoor([...args, "--code", code]);
     const request = await service.requests.take();
     expect(JSON.parse(request.body)).toMatchObject({ code });
     const listed = await readFile(`/proc/${enrolling.pid}/cmdline`, "latin1");

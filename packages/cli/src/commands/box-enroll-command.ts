@@ -89,15 +89,21 @@ async function enroll(flags: EnrollFlags): Promise<void> {
 }
 
 async function readCode({ code, codeFile: file = "-" }: EnrollFlags): Promise<Secret> {
-  if (code !== undefined) return new Secret(code.trim());
+  if (code !== undefined) return assertCode(code);
   if (file !== "-" || !process.stdin.isTTY) return readSecret("--code-file", file);
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return new Secret(await lines.question(`Code, as ${commandName()} home enroll printed it: `));
+    return assertCode(await lines.question(`Code, as ${commandName()} home enroll printed it: `));
   } finally {
     lines.close();
   }
+}
+
+function assertCode(text: string): Secret {
+  const code = text.trim();
+  if (code !== "") return new Secret(code);
+  throw new ConfigError("--code", "nothing", "the code, as `moor home enroll` printed it");
 }
 
 function readAnswer(answer: OneShotAnswer): Enrolled {
