@@ -2,20 +2,15 @@
 
 import { createTunnel, startMoorAgent, startMoorDev, type MoorDev } from "@moor/testkit/moor-process";
 import type { RunningProcess } from "@moor/testkit/processes";
-import type { LoadResult } from "./load.ts";
-import { readCpuMs, startPart } from "./parts.ts";
+import { measureLoad, type LoadFigures } from "./measure-load.ts";
+import { startPart } from "./parts.ts";
 
 export type Route = "direct" | "proxy" | "moor";
 
-export interface CallFigures {
+/** `addedCpuUs` is 0 for the direct route: there is nothing between. */
+export interface CallFigures extends LoadFigures {
   readonly route: Route;
   readonly concurrency: number;
-  readonly callsPerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly errors: number;
-  /** CPU time of the processes between caller and server, per call. Microseconds; 0 for the direct route. */
-  readonly addedCpuUs: number;
 }
 
 interface MeasuredRoute {
@@ -79,23 +74,10 @@ export async function measureCalls(
   concurrency: number,
   { warmUpMs, measuredMs }: Pick<CallBenchOptions, "warmUpMs" | "measuredMs">,
 ): Promise<Omit<CallFigures, "route">> {
-  const load = await startPart("load.ts", {
+  const part = {
     args: [measured.url, String(concurrency), String(warmUpMs), String(measuredMs)],
     env: { BENCH_KEY: measured.key },
-  });
-  const cpuMs = () => measured.between.reduce((sum, { pid }) => sum + readCpuMs(pid), 0);
-  await load.stdout.waitFor("measuring");
-  const cpuBeforeMs = cpuMs();
-  const line = await load.stdout.waitFor(/^\{/, measuredMs + 60_000);
-  const cpuAfterMs = cpuMs();
-  await load.ended;
-  const { calls, elapsedMs, p50Ms, p99Ms, errors } = JSON.parse(line) as LoadResult;
-  return {
-    concurrency,
-    callsPerSecond: (calls * 1000) / elapsedMs,
-    p50Ms,
-    p99Ms,
-    errors,
-    addedCpuUs: ((cpuAfterMs - cpuBeforeMs) * 1000) / calls,
   };
+  const pids = measured.between.map(({ pid }) => pid);
+  return { concurrency, ...(await measureLoad("load.ts", part, pids, measuredMs)) };
 }

@@ -5,8 +5,7 @@
 import { startLinkFleet } from "@moor/testkit/link-fleet";
 import { setLinkStage, type LinkStage } from "../prove/link-stage.ts";
 import type { CallFigures } from "./call-bench.ts";
-import type { LoadResult } from "./load.ts";
-import { readCpuMs, startPart } from "./parts.ts";
+import { measureLoad } from "./measure-load.ts";
 
 /** Where box and app are linked, as seen from the owner. */
 export const COMMAND_ROUTES = ["all at the owner", "app elsewhere", "app and box elsewhere"] as const;
@@ -72,14 +71,5 @@ async function measure(
   { warmUpMs, measuredMs }: CommandBenchOptions,
 ): Promise<Omit<CommandFigures, "route">> {
   const args = [endpoint, String(warmUpMs), String(measuredMs)];
-  const load = await startPart("command-load.ts", { args, env });
-  const cpuMs = () => pids.reduce((sum, pid) => sum + readCpuMs(pid), 0);
-  await load.stdout.waitFor("measuring");
-  const cpuBeforeMs = cpuMs();
-  const line = await load.stdout.waitFor(/^\{/, measuredMs + 60_000);
-  const cpuAfterMs = cpuMs();
-  await load.ended;
-  const { calls, elapsedMs, p50Ms, p99Ms, errors } = JSON.parse(line) as LoadResult;
-  const addedCpuUs = ((cpuAfterMs - cpuBeforeMs) * 1000) / calls;
-  return { concurrency, callsPerSecond: (calls * 1000) / elapsedMs, p50Ms, p99Ms, errors, addedCpuUs };
+  return { concurrency, ...(await measureLoad("command-load.ts", { args, env }, pids, measuredMs)) };
 }

@@ -1,17 +1,9 @@
 // The bench's caller: `concurrency` callers, each with a connection of its own, each sending its next call when it has
-// its answer. Prints "measuring" after the warm-up, then one line of JSON (LoadResult).
+// its answer; prints what closed-loop.ts does.
 // Arguments: URL, concurrency, warm-up ms, measured ms. The bearer key, if any, is in $BENCH_KEY.
 
 import { Pool } from "undici";
-
-export interface LoadResult {
-  readonly calls: number;
-  /** Answers that were not the result of their own call. */
-  readonly errors: number;
-  readonly elapsedMs: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-}
+import { runClosedLoop } from "./closed-loop.ts";
 
 const [url = "", concurrency = "1", warmUpMs = "1000", measuredMs = "1000"] = process.argv.slice(2);
 const { origin, pathname } = new URL(url);
@@ -24,47 +16,17 @@ const headers = {
 };
 
 let nextId = 0;
-let latenciesMs: number[] = [];
-let errors = 0;
 
-async function callOnce(): Promise<void> {
+async function callOnce(): Promise<boolean> {
   nextId += 1;
   const id = nextId;
   const params = '{"name":"add","arguments":{"a":2,"b":3}}';
   const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
-  const startMs = performance.now();
   const answer = await pool.request({ path: pathname, method: "POST", headers, body });
   const text = await answer.body.text();
-  latenciesMs.push(performance.now() - startMs);
-  if (answer.statusCode !== 200 || !text.startsWith(`{"jsonrpc":"2.0","id":${id},"result"`)) errors += 1;
+  return answer.statusCode === 200 && text.startsWith(`{"jsonrpc":"2.0","id":${id},"result"`);
 }
 
-async function callUntil(endMs: number): Promise<void> {
-  const caller = async () => {
-    while (performance.now() < endMs) {
-      await callOnce().catch(() => {
-        errors += 1;
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: Number(concurrency) }, caller));
-}
-
-await callUntil(performance.now() + Number(warmUpMs));
-latenciesMs = [];
-errors = 0;
-console.log("measuring");
-const startMs = performance.now();
-await callUntil(startMs + Number(measuredMs));
-const elapsedMs = performance.now() - startMs;
-latenciesMs.sort((a, b) => a - b);
-const at = (share: number) => latenciesMs[Math.floor((latenciesMs.length - 1) * share)] ?? 0;
-const result: LoadResult = {
-  calls: latenciesMs.length,
-  errors,
-  elapsedMs,
-  p50Ms: at(0.5),
-  p99Ms: at(0.99),
-};
-console.log(JSON.stringify(result));
+const callers = Array.from({ length: Number(concurrency) }, (_, at) => at);
+await runClosedLoop(callers, callOnce, Number(warmUpMs), Number(measuredMs));
 await pool.close();
