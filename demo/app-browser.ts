@@ -5,12 +5,11 @@
 import { existsSync } from "node:fs";
 import { createAppLink } from "@moor/client";
 import { Secret } from "@moor/runtime";
+import { CHROMIUM, chromiumArgs } from "@moor/testkit/chromium";
 import { chromium } from "playwright-core";
 import { serveAppPage } from "./app-page-server.ts";
 import { startKeeper, type KeeperTally } from "./app-page/keeper.ts";
 import type { HomeStage } from "./home-stage.ts";
-
-const CHROMIUM = "/usr/bin/chromium";
 
 /** An app at work. */
 export interface RunningApp {
@@ -29,16 +28,7 @@ export function startApp(stage: HomeStage): Promise<RunningApp> {
 
 async function startInBrowser({ settings, spkiHash }: HomeStage): Promise<RunningApp> {
   const page = await serveAppPage(settings);
-  const browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-dev-shm-usage",
-      "--disable-background-networking",
-      `--ignore-certificate-errors-spki-list=${spkiHash}`,
-    ],
-  });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: chromiumArgs([spkiHash]) });
   const close = async () => {
     await browser.close();
     await page.close();

@@ -3,13 +3,12 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { CHROMIUM, chromiumArgs } from "@moor/testkit/chromium";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { describe } from "vitest";
 
 /** What a page that links must allow itself, and no more. */
 export const PAGE_POLICY = "default-src 'none'; script-src 'self'; connect-src https: wss:";
-
-const CHROMIUM = "/usr/bin/chromium";
 
 /** Why tests with a browser cannot run here; undefined when they can. */
 export function chromiumMissing(): string | undefined {
@@ -27,15 +26,7 @@ export function describeChromium(title: string, declare: () => void): void {
 export function launchChromium(spkiHashes: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-dev-shm-usage",
-      "--disable-background-networking",
-      "--disable-breakpad",
-      "--host-resolver-rules=MAP * 127.0.0.1",
-      `--ignore-certificate-errors-spki-list=${spkiHashes.join(",")}`,
-    ],
+    args: [...chromiumArgs(spkiHashes), "--disable-breakpad", "--host-resolver-rules=MAP * 127.0.0.1"],
   });
 }
 
