@@ -9,9 +9,7 @@ export const COUNT_FILE_VARIABLE = "MOOR_TEST_COUNT_FILE";
 
 export interface TestCount {
   readonly passed: number;
-  /** Failed tests, files that could not be run, and errors outside of any test. */
-  readonly failed: number;
-  /** What failed, by name. */
+  /** Failed tests, files that could not be run, and errors outside of any test: by name, and why. */
   readonly failures: readonly string[];
   readonly skipped: readonly { readonly title: string; readonly reason: string }[];
 }
@@ -34,7 +32,7 @@ function countTests(modules: readonly TestModule[], strayErrors: readonly unknow
       failures.push(`${testModule.relativeModuleId}: ${firstLineOf(testModule.errors()[0])}`);
     }
   }
-  return { passed, failed: failures.length, failures, skipped };
+  return { passed, failures, skipped };
 }
 
 function firstLineOf(error: unknown): string {
