@@ -12,7 +12,7 @@ import type { MoorNode } from "./node.ts";
 import { createMetrics, type Metrics } from "./operator/metrics.ts";
 import type { EntryId } from "./peer/peer-link.ts";
 import { HeardTopology, readTopology } from "./peer/topology-message.ts";
-import { listenerUrl, openPublicListener, type PublicListener } from "./public-listener.ts";
+import { openPublicListener, publicEndpoint, type PublicListener } from "./public-listener.ts";
 import { CLOSE_GRACE_MS } from "./server-limits.ts";
 
 /** Residency of a configuration that names none. */
@@ -98,9 +98,7 @@ class BootstrapNode {
   }
 
   get endpoint(): string {
-    const { publicUrl, host, publicFd, publicTls } = this.#options;
-    const { address = host, port = 0 } = this.#listener ?? {};
-    return publicUrl ?? listenerUrl(publicFd === undefined ? host : address, port, publicTls !== undefined);
+    return publicEndpoint(this.#options, this.#listener);
   }
 
   async start(): Promise<void> {

@@ -44,6 +44,7 @@ import {
   answerAnyway,
   listenerUrl,
   openPublicListener,
+  publicEndpoint,
   turnAway,
   type PublicListener,
 } from "./public-listener.ts";
@@ -202,9 +203,7 @@ class DirectoryNode {
   }
 
   get endpoint(): string {
-    const { publicUrl, host, publicFd, publicTls } = this.#options;
-    const { address = host, port = 0 } = this.#publicListener ?? {};
-    return publicUrl ?? listenerUrl(publicFd === undefined ? host : address, port, publicTls !== undefined);
+    return publicEndpoint(this.#options, this.#publicListener);
   }
 
   async start(): Promise<void> {

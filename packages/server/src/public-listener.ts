@@ -110,6 +110,15 @@ function comeBack(): ProtocolError {
   return new ProtocolError("node_draining", { retryAfterS: RETRY_AFTER_S });
 }
 
+/** The URL of a node for its peers: the configured one, else where its listener is bound (port 0 before it is). */
+export function publicEndpoint(
+  { publicUrl, host, publicFd, publicTls }: NodeOptions,
+  listener: HttpListener | undefined,
+): string {
+  const { address = host, port = 0 } = listener ?? {};
+  return publicUrl ?? listenerUrl(publicFd === undefined ? host : address, port, publicTls !== undefined);
+}
+
 /** The URL of a listener as a peer on this machine would write it. */
 export function listenerUrl(host: string, port: number, isTls = false): string {
   const named = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;

@@ -66,9 +66,9 @@ export class ServiceKeys {
   /** Takes what a verified hello_ok announces. */
   learn({ key: signer, next_key: nextKey }: HelloOkFrame): void {
     if (nextKey === undefined) return;
-    const raw = this.#learnedById.get(signer);
-    const signing = this.#learned.filter((key) => raw !== undefined && key === encodeBase64url(raw));
-    this.recall([nextKey, ...signing, ...this.#learned]);
+    const signing = this.#learnedById.get(signer);
+    const first = signing === undefined ? [nextKey] : [nextKey, encodeBase64url(signing)];
+    this.recall([...first, ...this.#learned]);
   }
 }
 

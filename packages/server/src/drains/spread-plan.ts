@@ -7,7 +7,7 @@
 // I4  Time in which nobody serves is no part of the spread that clients are counted on to come back in. What dials into it
 //     is then taken in beside the rest in no more time than it lasted.
 
-import { SPREAD_MS_MAX, SPREAD_MS_MIN } from "@moor/protocol";
+import { clampSpreadMs, SPREAD_MS_MAX } from "@moor/protocol";
 
 /** Part of the accept rate that a spread asks for; the rest is for links that live, for calls, and for who waited. */
 export const PLANNED_PART = 0.5;
@@ -60,7 +60,7 @@ export function planSpread(input: PlanInput): SpreadPlan {
   const neededMs = Math.ceil(
     isServedMeanwhile ? spreadNeededMs({ ...input, gapMs: 0 }) : spreadNeededMs(input),
   );
-  const spread = Math.min(SPREAD_MS_MAX, Math.max(SPREAD_MS_MIN, spreadMs ?? neededMs));
+  const spread = clampSpreadMs(spreadMs ?? neededMs);
   const isOne = spreadMs !== undefined || !isServedMeanwhile || neededMs <= SPREAD_MS_MAX;
   const count = isOne ? 1 : Math.ceil(neededMs / SPREAD_MS_MAX);
   const before = (wave: number) => Math.round((links * wave) / count);
